@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import wraps
-from operator import attrgetter, itemgetter
 from typing import Any, ParamSpec, TypeVar
 
 from applier.contracts import Claimant, Report, Request, RunOptions
@@ -31,15 +30,6 @@ Result = TypeVar("Result")
 #: Bind parameters of a statement, by name.
 Changes = dict[str, Any]
 
-#: Of an action: the values that are stored as they are, as planned and as changed by runs.
-_PLANNED = (
-    *("uuid", "name", "action_type", "resource_id"),
-    *("estimate_s", "timeout_s", "retries", "description", "reason"),
-)
-_STATED = ("status_message", "started_at", "ended_at", "attempts")
-_ACTION_VALUES = (*_PLANNED, *_STATED)
-_action_values = attrgetter(*_ACTION_VALUES)
-_planned, _stated = itemgetter(*_PLANNED), itemgetter(*_STATED)
 CLAIM_VALUES = ("heartbeat_at", "heartbeat_interval_s", "requests_before", "claimed_at")
 #: Columns that hold JSON.
 PLAN_LISTS = ("efficacy_indicators", "global_efficacy", "tolerances", "warnings")
@@ -89,12 +79,24 @@ def action_rows(plan: ActionPlan, waves: Mapping[str, int] = {}) -> Iterator[dic
 
     for position, a in enumerate(plan.actions):
         yield {
-            **dict(zip(_ACTION_VALUES, _action_values(a), strict=True)),
             "plan": plan.uuid,
+            "uuid": a.uuid,
             "position": position,
+            "name": a.name,
+            "action_type": a.action_type,
+            "resource_id": a.resource_id,
             "state": str(a.state),
             "outcome": a.outcome and str(a.outcome),
             "state_reason": a.state_reason and str(a.state_reason),
+            "started_at": a.started_at,
+            "ended_at": a.ended_at,
+            "attempts": a.attempts,
+            "estimate_s": a.estimate_s,
+            "timeout_s": a.timeout_s,
+            "retries": a.retries,
+            "status_message": a.status_message,
+            "description": a.description,
+            "reason": a.reason,
             "input_parameters": _encode(a.input_parameters),
             "tokens": links(a.tokens),
             "parents": links(a.parents),
@@ -191,7 +193,10 @@ def _state_of(row: Row) -> dict[str, Any]:
         "state": _STATES.get(row["state"]) or ActionState(row["state"]),
         "outcome": Outcome(row["outcome"]) if row["outcome"] else None,
         "state_reason": StateReason(row["state_reason"]) if row["state_reason"] else None,
-        **dict(zip(_STATED, _stated(row), strict=True)),
+        "status_message": row["status_message"],
+        "started_at": row["started_at"],
+        "ended_at": row["ended_at"],
+        "attempts": row["attempts"],
     }
 
 
@@ -212,7 +217,15 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
     def action(row: Row) -> Action:
         any_of = row["needs_any"]
         return Action(
-            **dict(zip(_PLANNED, _planned(row), strict=True)),
+            uuid=row["uuid"],
+            name=row["name"],
+            action_type=row["action_type"],
+            resource_id=row["resource_id"],
+            estimate_s=row["estimate_s"],
+            timeout_s=row["timeout_s"],
+            retries=row["retries"],
+            description=row["description"],
+            reason=row["reason"],
             input_parameters=_decoded(row["input_parameters"]),
             tokens=links(row["tokens"]),
             parents=links(row["parents"]),
@@ -318,9 +331,21 @@ def attempt_of(row: Row) -> Attempt:
 @reading
 def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
     """Return the summary of a plan from its row and the counts of its actions by state."""
-    known = {key: head[key] for key in PlanSummary._fields if key in head}
-    known |= {"state": PlanState(head["state"]), "actions": counts, "began_at": head["claimed_at"]}
-    return PlanSummary(**known)
+    return PlanSummary(
+        uuid=head["uuid"],
+        name=head["name"],
+        planner=head["planner"],
+        state=PlanState(head["state"]),
+        created_at=head["created_at"],
+        updated_at=head["updated_at"],
+        actions=counts,
+        cloud=head["cloud"],
+        digest=head["digest"],
+        creator=head["creator"],
+        start_at=head["start_at"],
+        began_at=head["claimed_at"],
+        approvals=head["approvals"],
+    )
 
 
 @reading
