@@ -96,10 +96,6 @@ class Shell(node_action.NodeCommand):
         self._codes()
         self._lines()
 
-    def execute(self, stop: StopSignal) -> Outcome:
-        self._codes()
-        return super().execute(stop)
-
     def _work(self, machine: Machine, stop: StopSignal) -> Outcome:  # noqa: ARG002
         ok, changed = self._codes()
         name = one_line(_line(self.parameters), node_action.SHOWN)
