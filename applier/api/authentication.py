@@ -11,6 +11,7 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -281,7 +282,4 @@ class AddressWithToken:
                 title="Wrong address",
                 description="use the whole address that 'actionplan watch --web' printed",
             )
-        roles = frozenset({"admin"})
-        return Caller(
-            user=self._user, roles=roles, address=nobody.address, request_id=nobody.request_id
-        )
+        return replace(nobody, user=self._user, roles=frozenset({"admin"}))

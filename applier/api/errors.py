@@ -125,7 +125,16 @@ def _of_drift(error: errors.Drift) -> Problem:
     return problem
 
 
-def _refuse(_request: Any, _response: Any, error: Exception, _parameters: Any) -> None:
+def is_watchers(request: falcon.Request) -> bool:
+    """Return whether a request is one to Watcher's API."""
+    return request.path == WATCHERS or request.path.startswith(f"{WATCHERS}/")
+
+
+def _refuse(request: falcon.Request, _response: Any, error: Exception, _parameters: Any) -> None:
+    if isinstance(error, errors.PlanNotFound | errors.ActionNotFound) and is_watchers(request):
+        kind = "ActionPlan" if isinstance(error, errors.PlanNotFound) else "Action"
+        text = f"{kind} {error.reference} could not be found"
+        raise falcon.HTTPNotFound(description=text) from error
     raise problem_of(error) from error
 
 
@@ -137,7 +146,7 @@ def _fail(request: falcon.Request, _response: Any, error: Exception, _parameters
 
 
 def _serialize(request: falcon.Request, response: falcon.Response, error: falcon.HTTPError) -> None:
-    if request.path == WATCHERS or request.path.startswith(f"{WATCHERS}/"):
+    if is_watchers(request):
         response.content_type = falcon.MEDIA_JSON
         response.data = json.dumps(watchers_form(error, request.path)).encode()
         return

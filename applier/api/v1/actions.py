@@ -13,7 +13,7 @@ from applier.api.endpoints import Call, Endpoint
 from applier.api.v1 import requests, versions
 from applier.api.v1.forms import action_form, plan_word
 from applier.assembly import Assembly
-from applier.errors import ActionNotFound, PlanConflict
+from applier.errors import PlanConflict
 from applier.notifications.watcher import action_word
 from applier.operations import Operator, actions
 from applier.store.plans import ActionKey, PlannedAction
@@ -56,14 +56,11 @@ def _page(call: Call, *, whole: bool) -> dict[str, Any]:
         text = "Filtering actions on both audit and action-plan is prohibited"
         raise falcon.HTTPBadRequest(description=text)
     page = requests.page_of(given, KEYS)
-    try:
-        found = call.store.planned_actions(
-            page,
-            plan=requests.uuid_of("action_plan_uuid", plan) if plan else None,
-            audit=requests.uuid_of("audit_uuid", audit) if audit else None,
-        )
-    except ActionNotFound as unknown:
-        raise _not_found(unknown.reference) from None
+    found = call.store.planned_actions(
+        page,
+        plan=requests.uuid_of("action_plan_uuid", plan) if plan else None,
+        audit=requests.uuid_of("audit_uuid", audit) if audit else None,
+    )
     forms = [_form(each, call, whole=whole) for each in found]
     return requests.with_next(call.request, "actions", forms, page, given)
 
@@ -105,11 +102,7 @@ def _form(planned: PlannedAction, call: Call, *, whole: bool = True) -> dict[str
 
 
 def _planned(call: Call) -> PlannedAction:
-    uuid = requests.uuid_of("action_uuid", call.names["uuid"])
-    try:
-        return call.store.planned_action(uuid)
-    except ActionNotFound:
-        raise _not_found(uuid) from None
+    return call.store.planned_action(requests.uuid_of("action_uuid", call.names["uuid"]))
 
 
 def _change(call: Call, planned: PlannedAction, change: Change, why: str) -> None:
@@ -135,7 +128,3 @@ def _require_skip(planned: PlannedAction, action: Action, wanted: dict[str, obje
     else:
         return
     raise falcon.HTTPConflict(description=text)
-
-
-def _not_found(uuid: str) -> falcon.HTTPNotFound:
-    return falcon.HTTPNotFound(description=f"Action {uuid} could not be found")

@@ -11,7 +11,7 @@ import falcon
 from applier.api.endpoints import Call, Endpoint
 from applier.api.v1 import requests
 from applier.api.v1.forms import plan_form, plan_word
-from applier.errors import PlanConflict, PlanNotFound
+from applier.errors import PlanConflict
 from applier.operations import plans, removal
 from applier.store.plans import PlanHead, PlanKey
 from planner.errors import InvalidTransition
@@ -53,14 +53,11 @@ def _page(call: Call, *, whole: bool) -> dict[str, Any]:
     given = requests.arguments(call.request, ("audit_uuid", "strategy"))
     page = requests.page_of(given, KEYS)
     audit = given.get("audit_uuid")
-    try:
-        found = call.store.plan_heads(
-            page,
-            audit=requests.uuid_of("audit_uuid", audit) if audit else None,
-            strategy=given.get("strategy"),
-        )
-    except PlanNotFound as unknown:
-        raise _not_found(unknown.reference) from None
+    found = call.store.plan_heads(
+        page,
+        audit=requests.uuid_of("audit_uuid", audit) if audit else None,
+        strategy=given.get("strategy"),
+    )
     forms = [plan_form(head, call.request, whole=whole) for head in found]
     return requests.with_next(call.request, "action_plans", forms, page, given)
 
@@ -132,12 +129,8 @@ def start_plan(call: Call) -> dict[str, Any]:
 
 
 def _head(call: Call) -> PlanHead:
-    """Return the plan without its actions; raises falcon.HTTPBadRequest or HTTPNotFound."""
-    uuid = requests.uuid_of("action_plan_uuid", call.names["uuid"])
-    try:
-        return call.store.plan_head(uuid)
-    except PlanNotFound:
-        raise _not_found(uuid) from None
+    """Return the plan without its actions; raises falcon.HTTPBadRequest or PlanNotFound."""
+    return call.store.plan_head(requests.uuid_of("action_plan_uuid", call.names["uuid"]))
 
 
 def _word(call: Call) -> str:
@@ -151,7 +144,3 @@ def _start(call: Call, head: PlanHead) -> None:
     if plan.state is not PlanState.RECOMMENDED:
         raise PlanConflict(plan.uuid, plan.state, f"the plan is {plan.state}")
     plans.start(call.assembly, call.operator, plan)
-
-
-def _not_found(uuid: str) -> falcon.HTTPNotFound:
-    return falcon.HTTPNotFound(description=f"ActionPlan {uuid} could not be found")

@@ -10,6 +10,7 @@ import falcon
 
 from applier.api.authentication import AGAIN
 from applier.api.endpoints import Call, Endpoint
+from applier.api.errors import is_watchers
 from applier.api.v1.requests import links
 
 HEADER = "OpenStack-API-Version"
@@ -39,14 +40,14 @@ class Versions:
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:  # noqa: ARG002
         """Store the version of a request; raise falcon.HTTPNotAcceptable for an unsupported one."""
-        if _is_below_v1(request):
+        if is_watchers(request):
             request.context.version = _served(asked(request.get_header(HEADER)))
 
     def process_response(
         self, request: falcon.Request, response: falcon.Response, *_: object
     ) -> None:
         """Set the headers with the oldest and newest supported versions, and with the one used."""
-        if not _is_below_v1(request):
+        if not is_watchers(request):
             return
         response.append_header("Vary", HEADER)
         response.set_header("OpenStack-API-Minimum-Version", str(OLDEST))
@@ -103,10 +104,6 @@ def _served(version: Version) -> Version:
             f"by this service. {accepted}"
         )
     return version
-
-
-def _is_below_v1(request: falcon.Request) -> bool:
-    return request.path == "/v1" or request.path.startswith("/v1/")
 
 
 @Endpoint("GET /", None)
