@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
+from uuid import uuid4
 
 from applier.backoff import delays_s
 from applier.errors import DamagedRecord, DamagedRow, DamagedRows, PlanNotFound, StoreError
@@ -49,16 +50,18 @@ class Database:
     The parameters are those of :class:`applier.storage.sql_store.SqlStore`.
     """
 
+    #: Returns a new name of a write.
+    new_id: Callable[[], str] = staticmethod(lambda: str(uuid4()))
+
     def __init__(
         self,
         connection: str,
         *,
         busy_timeout_s: float,
         patience_s: float,
-        new_id: Callable[[], str],
     ) -> None:
         self._url = parse(connection)
-        self._patience_s, self._new_id = patience_s, new_id
+        self._patience_s = patience_s
         connector = Connector(
             self._url,
             busy_timeout_s=min(busy_timeout_s, database_errors.SOON_S),
@@ -101,8 +104,11 @@ class Database:
         except Refused as refused:
             if not is_only_unwritable(self._url, refused):
                 raise
-            self._unwritable = Unwritable(self._url, refused)
-            self._unwritable.require_version()
+            self._unwritable = found = Unwritable(self._url, refused)
+            with found.read() as transaction:
+                version = schema_version.look(transaction, self._url).version
+            if version != schema_version.REVISIONS[-1]:
+                raise found.refusal from refused
 
     def _try_again(self) -> Unwritable | None:
         """Open the file again if it could not be written; return its reader if it still cannot be.
@@ -272,7 +278,7 @@ class Database:
         """
         asked, name = self._unsure.pop(uuid, (None, ""))
         if asked != call:
-            name = self._new_id()
+            name = self.new_id()
         try:
             yield name
         except StoreError:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -33,7 +33,6 @@ from planner.safe_text import compact_json
 class Runs(PartOfStore, RunStore):
     """The methods of the store for plans that are being run."""
 
-    _new_id: Callable[[], str]
     #: The plans whose runs write events, as last read from ``publishes`` of their rows.
     _publishing: set[str]
 
@@ -155,7 +154,7 @@ class Runs(PartOfStore, RunStore):
         wanted = [{"plan": uuid, "resource": resource} for resource in dict.fromkeys(resources)]
 
         def reserve(transaction: Transaction) -> None:
-            hold = {"plan_uuid": uuid, "held": claim, "now": now, "write": self._new_id()}
+            hold = {"plan_uuid": uuid, "held": claim, "now": now, "write": self._database.new_id()}
             if not transaction.write(statements.HOLD_CLAIM, {**hold, "publishes": None}):
                 raise state_refusals.lost_claim(uuid, plan_row(transaction, uuid)["state"])
             # This comes first: if two plans reserve at once, the second waits here for the commit

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeVar
-from uuid import uuid4
 
 from applier.contracts import HistoryEntry
 from applier.storage import rows, schema, statements
@@ -74,16 +73,14 @@ class SqlStore(
         *,
         busy_timeout_s: float = 30.0,
         patience_s: float = 15.0,
-        new_id: Callable[[], str] = lambda: str(uuid4()),
         overview_of: OverviewOf | None = None,
     ) -> None:
-        self._new_id, self._publishing = new_id, set()
+        self._publishing = set()
         self._overview_of = overview_of
         self._database = Database(
             connection,
             busy_timeout_s=busy_timeout_s,
             patience_s=patience_s,
-            new_id=new_id,
         )
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from applier.errors import StoreError
-from applier.storage import database_errors, schema_version
+from applier.storage import database_errors
 from applier.storage.connection import Connector, Url
 from applier.storage.database_errors import Refused, sentence
 from applier.storage.transactions import Transaction, Transactions
@@ -33,15 +33,6 @@ class Unwritable:
         self.refusal = StoreError(sentence(refused, url))
         options = {"mode": "ro", "immutable": "1"}
         self.connector = Connector(url._replace(database=str(self._path), options=options))
-
-    def require_version(self) -> None:
-        """Raise StoreError unless the tables have the version of this release.
-
-        It is the error of opening the file for writing.
-        """
-        with self.read() as transaction:
-            if schema_version.look(transaction, self._url).version != schema_version.REVISIONS[-1]:
-                raise self.refusal
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:

@@ -223,9 +223,7 @@ class Explorer:
         self._driver.deserialize(world.record)
         self._store._database._unsure.clear()
         count = iter(range(100))
-        self._store._new_id = self._store._database._new_id = lambda: (
-            f"{actor.name}-{len(actor.answers)}-{next(count)}"
-        )
+        self._store._database.new_id = lambda: f"{actor.name}-{len(actor.answers)}-{next(count)}"
         before = self._head()
         try:
             after, made = actor.stepped(self._store, world.time)
