@@ -66,7 +66,6 @@ class Dialect(NamedTuple):
     plus ``{}`` seconds, which may be negative.
     """
 
-    name: str
     begin_write: str
     begin_read: str
     parameter: str
@@ -96,7 +95,6 @@ class Dialect(NamedTuple):
 
 
 SQLITE = Dialect(
-    name="sqlite",
     # IMMEDIATE waits for the write lock at the start, so that no later statement is refused it.
     begin_write="BEGIN IMMEDIATE",
     begin_read="BEGIN",
@@ -123,7 +121,6 @@ SQLITE = Dialect(
     SELECT tbl_name AS table_name, name FROM sqlite_master WHERE type = 'index'""",
 )
 POSTGRESQL = Dialect(
-    name="postgresql",
     begin_write="BEGIN",
     # Two statements read the same snapshot; with the other databases this is the default.
     begin_read="BEGIN ISOLATION LEVEL REPEATABLE READ",
@@ -150,7 +147,6 @@ POSTGRESQL = Dialect(
     WHERE schemaname = current_schema()""",
 )
 MYSQL = Dialect(
-    name="mysql",
     begin_write="BEGIN",
     begin_read="BEGIN",
     parameter="%({})s",
