@@ -41,11 +41,8 @@ class DeploymentReader:
         self._placeholders = Placeholders(document.get("placeholders") or {}, self._settings)
         self._checker = ParameterChecker(surroundings)
         self._mistakes: list[Mistake] = []
-        self._without_value, self._warnings, self._ignored = (
-            problem.Told(),
-            problem.Told(),
-            problem.Told(),
-        )
+        self._without_value, self._warnings = problem.Told(), problem.Told()
+        self._ignored = problem.Told()
 
     def deployment(self) -> problem.Deployment:
         """Return the described deployment; raises InvalidInput with all mistakes."""

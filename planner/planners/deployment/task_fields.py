@@ -155,12 +155,8 @@ def ignored(raw: Mapping[str, Any]) -> list[str]:
     if kind not in RUNNABLE:
         read = ("strategy", "fault_tolerance") if kind == "group" else ("strategy",)
         return found + [name for name in parameters if name not in read]
-    return found + [name for name in parameters if _is_unread(name, kind)]
-
-
-def _is_unread(name: str, kind: str) -> bool:
-    folder = name == "cwd" and kind not in _IN_A_FOLDER
-    return folder or name in _UNREAD
+    unread = _UNREAD if kind in _IN_A_FOLDER else ("cwd", *_UNREAD)
+    return found + [name for name in parameters if name in unread]
 
 
 def translated(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -248,16 +244,13 @@ class Placeholders:
             return {key: self.replaced(inner, missing) for key, inner in value.items()}
         if isinstance(value, list):
             return [self.replaced(inner, missing) for inner in value]
-        return self._pattern.sub(self._value(missing), value) if isinstance(value, str) else value
 
-    def _value(self, missing: Callable[[str], None]) -> Callable[[re.Match[str]], str]:
-        def value(found: re.Match[str]) -> str:
+        def known(found: re.Match[str]) -> str:
             if found[1] not in self._values:
                 missing(found[1])
-                return found[0]
-            return str(self._values[found[1]])
+            return str(self._values.get(found[1], found[0]))
 
-        return value
+        return self._pattern.sub(known, value) if isinstance(value, str) else value
 
 
 def _at(settings: Any, place: tuple[str, ...]) -> Any:

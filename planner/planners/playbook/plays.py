@@ -179,12 +179,14 @@ class PlayReader:
     ) -> None:
         """Tell what a play uses of earlier calls; note what it makes itself."""
         words, makes = {*entry.get("words", ())}, {*entry.get("makes", ())}
+        # Whether earlier calls had hosts that are not in each of these batches.
+        has_others = len(batches) > 1 or not self._hosts <= {*batches[0]}
         told = {
             _GROWN: words.intersection(GROWING),
             _LOST: (self._made & words) - makes,
             _INCLUDED: {name} if "include_vars" in self._made else (),
             _FACTS: {name} if entry.get("lacks_facts") else (),
-            _HOSTVARS: {name} if "hostvars" in words and self._others(batches) else (),
+            _HOSTVARS: {name} if "hostvars" in words and has_others else (),
             _SHUFFLED: {name} if entry.get("is_shuffled") else (),
         }
         for text, abouts in told.items():
@@ -192,10 +194,6 @@ class PlayReader:
                 self._tell(text, about, path)
         self._made |= makes
         self._hosts.update(entry["hosts"])
-
-    def _others(self, batches: Sequence[Sequence[str]]) -> bool:
-        """Return whether earlier calls had hosts that are not in each of these batches."""
-        return len(batches) > 1 or not self._hosts <= {*batches[0]}
 
     def _named(self, entry: Mapping[str, Any]) -> str:
         """Return the name of a play, which is its hosts where it has none; equal ones count on."""
