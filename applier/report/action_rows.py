@@ -39,7 +39,7 @@ class Row(NamedTuple):
 
     Columns of times are sorted by those in seconds, which are None if not known; ``planned_s`` is
     what was expected. ``most`` is the maximum length of its texts. ``attempts`` are the last ended
-    ones, each with as much of its output as is shown.
+    ones, each with as much of its output as is shown, None if all of it is left out.
     """
 
     number: int
@@ -53,7 +53,7 @@ class Row(NamedTuple):
     is_critical: bool
     most: int
     waits: Sequence[Wait]
-    attempts: Sequence[tuple[Attempt, str]]
+    attempts: Sequence[tuple[Attempt, str | None]]
 
 
 def rows(
@@ -159,11 +159,11 @@ def cut(text: str, most: int = _LONGEST) -> str:
 
 def _outputs(
     actions: Sequence[Action], attempts: Mapping[str, Sequence[Attempt]]
-) -> dict[tuple[str, int], str]:
+) -> dict[tuple[str, int], str | None]:
     """Return the ends of outputs by action and attempt, at most ``ALL_OUTPUTS`` characters in all.
 
-    An ellipsis stands for what is left out. The outputs of failed actions come first, and among
-    them those of the last attempts.
+    An ellipsis stands for a beginning that is left out, None for a whole output. The outputs of
+    failed actions come first, and among them those of the last attempts.
     """
     tried = [
         (action.state not in _FIRST, position > 0, action.uuid, one)
@@ -172,11 +172,11 @@ def _outputs(
         if one.output
     ]
     tried.sort(key=lambda one: one[:2])
-    found, left = {}, ALL_OUTPUTS
+    found, left = dict[tuple[str, int], str | None](), ALL_OUTPUTS
     for _, _, uuid, attempt in tried:
         whole = attempt.output or ""
         text = whole[-OUTPUT:][-left:] if left > 0 else ""
         is_cut = len(text) < len(whole) or len(whole) >= OUTPUT
-        found[uuid, attempt.number] = f"…{text}" if is_cut else text
+        found[uuid, attempt.number] = (f"…{text}" if is_cut else text) if text else None
         left -= len(text)
     return found

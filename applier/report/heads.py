@@ -77,13 +77,10 @@ def summary(plan: ActionPlan, found: Observed) -> str:
 
 
 def _took(plan: ActionPlan, found: Observed) -> str:
-    times = found.times
-    if times.began is None:
-        return ""
-    end_s = max((i.end_s for i in times.intervals.values()), default=0.0)
-    if plan.state in RUNNING:
-        return f"{found.taken}, expected to end after {duration(end_s)}"
-    return found.taken
+    if plan.state not in RUNNING:
+        return found.taken
+    end_s = max((i.end_s for i in found.times.intervals.values()), default=0.0)
+    return f"{found.taken}, expected to end after {duration(end_s)}"
 
 
 def about(plan: ActionPlan, history: Sequence[HistoryEntry]) -> str:

@@ -89,9 +89,9 @@ def test_there_is_room_for_so_much_output_and_failed_actions_get_it_first() -> N
     actions = [ran(i) for i in range(number)] + [ran(number, ActionState.FAILED)]
     found = table(actions, {a.uuid: [attempt(long)] for a in actions})
     outputs = [output for row in found for _, output in row.attempts]
-    assert sum(output.count("x") for output in outputs) == ALL_OUTPUTS
+    assert sum(output.count("x") for output in outputs if output) == ALL_OUTPUTS
     assert outputs[-1] == f"…{long}"
-    assert outputs[-2] == "…"
+    assert outputs[-2] is None
     assert "output left out" in shown(found[-2])
 
 
