@@ -162,12 +162,8 @@ class SharedCall(Generic[T]):
 
     def _run(self, going: Future[T]) -> None:
         try:
-            found = self._look()
-        except (StoreError, DamagedRecord) as error:
-            going.set_exception(error)
+            going.set_result(self._look())
         except BaseException as error:
-            # A bug: it is raised in the waiting callers as well as in this thread.
             going.set_exception(error)
-            raise
-        else:
-            going.set_result(found)
+            if not isinstance(error, StoreError | DamagedRecord):
+                raise  # a bug: it is raised in this thread as well as in the waiting callers

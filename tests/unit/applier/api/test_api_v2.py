@@ -335,7 +335,9 @@ def test_what_is_not_there_or_may_not_be_done_is_a_problem(api):
     ):
         assert is_problem(api.simulate_get(path), 404, said)
     assert is_problem(post(api, "/v2/plans/nope/start"), 404, "no plan 'nope'")
-    assert is_problem(api.simulate_put("/v2/plans"), 405, "the header Allow")
+    not_taken = api.simulate_put("/v2/plans")
+    assert is_problem(not_taken, 405, "the header Allow")
+    assert not_taken.headers["allow"] == "GET, HEAD, POST, OPTIONS"
     plain = api.simulate_post("/v2/plans", body="{}", headers={"Content-Type": "text/plain"})
     assert is_problem(plain, 415, "application/yaml")
     broken = api.simulate_post("/v2/plans", body="{", headers=JSON)
