@@ -14,6 +14,7 @@ from applier.cli.verb import Verb, make_folder, write_text
 from applier.contracts import Claimant
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
 from applier.operations import removal, who_runs
+from applier.run.liveness import has_died
 from applier.wording import count
 from planner.errors import shown
 
@@ -56,8 +57,6 @@ class DeletePlan(Verb):
         If the plan has a claimant, wait until it sends a heartbeat or counts as dead. Raises
         PlanConflict if it is alive. ``asks`` means that the user must confirm the removal.
         """
-        from applier.run.liveness import has_died
-
         store = self.session.store
         for mistake in shown(damaged.mistakes):
             self.say(mistake)

@@ -17,6 +17,7 @@ from applier.cli.session import Session
 from applier.cli.verb import Columns, ListVerb, Rows, Verb, rows, shown_time
 from applier.errors import ActionFailed, PlanNotFound
 from applier.operations import services
+from applier.run.liveness import is_gone
 from applier.run.plan_cloud import SIMULATED
 from applier.store import Service
 from applier.store.worker_jobs import Worker
@@ -60,8 +61,6 @@ class ServiceList(ListVerb):
 
 def heard_of(service: Service, at: datetime) -> str:
     """Return the age of a service's last heartbeat, and whether its process is gone."""
-    from applier.run.liveness import is_gone
-
     return ago((at - service.heartbeat_at).total_seconds()) + ", gone" * is_gone(service)
 
 
@@ -118,8 +117,6 @@ def _whole(worker: Worker) -> tuple[Any, ...]:
 
 
 def _short(worker: Worker) -> tuple[Any, ...]:
-    from applier.run.liveness import is_gone
-
     state = ", gone" if is_gone(worker) else ", draining" if worker.draining else ""
     return (
         worker.name,

@@ -11,7 +11,7 @@ from applier.cli import arguments
 from applier.cli.arguments import PLAN, REASON, REASON_NEEDED, argument, one_of
 from applier.cli.exit_codes import REFUSED
 from applier.cli.verb import Verb
-from applier.operations import approving, plans, services, who_runs
+from applier.operations import actions, approving, plans, services, who_runs
 from applier.operations.lookup import find_action
 from applier.run.plan_cloud import cloud_of
 from planner.errors import InvalidInput, Mistake, accepted
@@ -196,8 +196,6 @@ class StopPlan(PlanVerb):
         if args.abort is not None:
             if at_once:
                 raise InvalidInput([Mistake("it goes with --pause or --cancel", place="--now")])
-            from applier.operations import actions
-
             action = find_action(plan, args.abort)
             actions.abort(session, self.operator, plan, action, why)
             return 0
@@ -278,8 +276,6 @@ class ActionSkip(ActionVerb):
     EXAMPLES = ("action skip last db-1 --reason 'moved by hand'",)
 
     def change_action(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
-        from applier.operations import actions
-
         actions.skip(self.session, self.operator, plan, action, args.reason)
 
 
@@ -295,8 +291,6 @@ class ActionForceComplete(ActionVerb):
     ARGUMENTS = (PLAN, arguments.ACTION)
 
     def change_action(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:  # noqa: ARG002
-        from applier.operations import actions
-
         actions.force_complete(self.session, self.operator, plan, action)
 
 
@@ -316,7 +310,5 @@ class ActionSet(ActionVerb):
     )
 
     def change_action(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
-        from applier.operations import actions
-
         new = _SETTLED[args.state]
         actions.settle(self.session, self.operator, plan, action, new, args.reason)

@@ -25,6 +25,7 @@ from applier.errors import ConfigurationError, PlanConflict
 from applier.extras import MissingExtra
 from applier.notifications import schema
 from applier.operations import services, who_runs
+from applier.run import liveness
 from applier.run.plan_cloud import cloud_of
 from applier.run.this_process import user
 from applier.store.entries import READERS
@@ -33,7 +34,6 @@ from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
 
 if TYPE_CHECKING:
-    from applier.run.liveness import SilenceWatch
     from applier.storage.sql_store import SqlStore
 
 #: The length of the subscription. It is prolonged when less than half of that is left.
@@ -202,7 +202,6 @@ class Watch(Verb):
     def _followed(self, plan: ActionPlan) -> ActionPlan:
         """Show changes until the plan stops or its claimant has died; return the plan read last."""
         from applier.operations import last_run
-        from applier.run import liveness
 
         if plan.state not in _GOING:
             return plan
@@ -232,7 +231,6 @@ class Watch(Verb):
     def _told(self, plan: ActionPlan, *, events: TextIO) -> ActionPlan:
         """Write events until the plan stops or its claimant has died; return the plan read last."""
         from applier.notifications.schema import line
-        from applier.run import liveness
 
         never, silence, store = threading.Event(), liveness.SilenceWatch(), self.session.store
         reader = PlanEvents(store, plan.uuid, clock=now)
@@ -249,7 +247,7 @@ class Watch(Verb):
             if not is_over and not reader.has_more:
                 never.wait(INTERVAL_S)
 
-    def _is_lost(self, plan: ActionPlan, silence: SilenceWatch) -> bool:
+    def _is_lost(self, plan: ActionPlan, silence: liveness.SilenceWatch) -> bool:
         """Return whether the claimant has died; False for a plan that is not running.
 
         Also False without a claimant: then the run has just ended, and the next read shows that.

@@ -10,7 +10,6 @@ from applier.contracts import Request, undone_by
 from applier.errors import PlanConflict
 from applier.operations import Operator, refusals, who_runs
 from applier.run import plan_cloud
-from planner.plan.graph import order_graph
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState, StateReason
 
@@ -66,6 +65,8 @@ def reword_skip(
 def consequences(plan: ActionPlan, action: Action) -> Iterator[str]:
     """List the actions that need an action directly, and count those that need it indirectly."""
     import networkx as nx
+
+    from planner.plan.graph import order_graph
 
     direct = [later for later in plan.actions if action.uuid in _needed_by(later)]
     if not direct:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from applier.assembly import Assembly, now
 from applier.errors import WorkerNotFound
 from applier.operations import Operator, who_runs
+from applier.run import liveness
 from applier.store import Service
 from applier.store.worker_jobs import (
     AttemptKey,
@@ -27,8 +28,6 @@ def present(assembly: Assembly, cloud: str | None = None) -> list[Service]:
 
     With the name of a cloud, those that are configured for another are left out, too.
     """
-    from applier.run import liveness
-
     there = [service for service in assembly.store.services() if not liveness.is_gone(service)]
     return [s for s in there if cloud is None or s.cloud == cloud]
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from applier.contracts import MAX_WORKERS, Claimant, Request, RequestVerb
 from applier.errors import PlanConflict
+from applier.run import liveness, this_process
 from applier.store import PlanStore, RunStore
 from applier.wording import ago, one_line, run_options
 from planner.errors import InvalidTransition
@@ -38,8 +39,6 @@ def named(plan: ActionPlan) -> str:
 
 def is_gone(claimant: Claimant | None) -> bool:
     """Return whether a claimant is a process of this host that no longer exists; False for None."""
-    from applier.run import liveness
-
     return claimant is not None and liveness.is_gone(claimant)
 
 
@@ -106,7 +105,7 @@ def goes_on(store: PlanStore, plan: ActionPlan) -> bool:
 
     Whether the applier on another host still lives is found out by waiting for its heartbeat.
     """
-    from applier.run import resume, this_process
+    from applier.run import resume
 
     if plan.state in RUNNING:
         claimant = store.claimant(plan.uuid)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from applier.contracts import Claimant
-from applier.engines.tasks import is_at_work_here
 from applier.run.this_process import this_host
 from applier.store import Service
 from applier.store.worker_jobs import Worker
@@ -72,7 +71,12 @@ def may_be_at_work(process: str, action: str) -> bool:
         return True
     if host != this_host():
         return True
-    return is_at_work_here(action) if pid == os.getpid() else _exists(pid)
+    if pid != os.getpid():
+        return _exists(pid)
+    # Whoever only asks which process is gone needs no engine, whose import takes long.
+    from applier.engines.tasks import is_at_work_here
+
+    return is_at_work_here(action)
 
 
 class _Silence(NamedTuple):

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from sample_plans import new_plan
 from worker_processes import fleet_for_tests
 
 from applier.cli.help import GROUPS
+from applier.run.this_process import this_host
 from applier.storage.sql_store import SqlStore
+from applier.store import Service
 from planner.plan.states import PlanState
 
 CASES = yaml.safe_load((ROOT / "tests/cases/cli/imports.yaml").read_text(encoding="utf-8"))
@@ -56,6 +59,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir(parents=True)
     store = SqlStore(f"sqlite:///{folder / 'actionplan.sqlite'}")
     store.save_plan(new_plan("a"))
+    at = datetime.now(UTC)
+    store.report_service(Service("s", this_host(), os.getpid(), "ann", at, at, "simulated"))
     store.close()
     return home
 
