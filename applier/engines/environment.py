@@ -6,14 +6,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from applier.contracts import ActionContext, ActionPlugin
 from applier.contracts.clouds import Cloud
-from applier.contracts.machines import AttemptMachines, RunMachines
 from applier.errors import ActionFailed, UnknownActionTypes
 from applier.scheduling.failures import TypePolicy
 from planner.plan.model import JOIN, Action, ActionPlan
+
+if TYPE_CHECKING:
+    from applier.machines.open_machines import AttemptMachines, OpenMachines
 
 #: The maximum size of an action's kept output, in bytes of UTF-8; the end is kept.
 KEPT_BYTES = 64 * 1024
@@ -60,9 +62,9 @@ class ActionEnvironment:
 
     plugins: Mapping[str, type[ActionPlugin]]
     cloud: Callable[[], Cloud]
-    open_machines: Callable[[], RunMachines] | None = None
+    open_machines: Callable[[], OpenMachines] | None = None
     #: The machines of the plan, if it uses some; see :meth:`of_plan`.
-    machines: RunMachines | None = None
+    machines: OpenMachines | None = None
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     policies: Mapping[str, TypePolicy] = field(default_factory=dict)
     pace: float = 1.0
@@ -103,7 +105,7 @@ class ActionEnvironment:
             return None
         return machines.of_attempt(self.plan, action.uuid, attempt)
 
-    def _used_by(self, action: Action) -> RunMachines | None:
+    def _used_by(self, action: Action) -> OpenMachines | None:
         return self.machines if self.plugins[action.action_type].USES_MACHINES else None
 
     def context(

@@ -7,13 +7,12 @@ import logging
 import threading
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from taskflow import task
 
 from applier import log_fields
 from applier.contracts import ActionPlugin, Report, Verified
-from applier.contracts.machines import AttemptMachines
 from applier.engines.environment import ActionEnvironment, ActionOutput
 from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.scheduling.failures import timeout_s
@@ -22,6 +21,9 @@ from applier.secret_values import NO_SECRETS, BlottedOutput, Blotting, resolve
 from applier.store.worker_jobs import StopReason
 from planner.plan.model import JOIN, Action
 from planner.plan.states import ActionState, Outcome, StateReason
+
+if TYPE_CHECKING:
+    from applier.machines.open_machines import AttemptMachines
 
 LOG = logging.getLogger(__name__)
 

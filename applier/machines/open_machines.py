@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from applier.contracts import Machine, StopSignal
-from applier.contracts.machines import AttemptMachines, RunMachines
+from applier.contracts import Machine, Machines, StopSignal
 from applier.errors import ActionFailed
 from applier.extras import MissingExtra
 from applier.machines import address as addresses
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from applier.machines.connections import Connections
 
 
-class OpenMachines(RunMachines):
+class OpenMachines(Machines):
     """The machines of one run; a connection is made when it is first needed.
 
     A job is a command that goes on if the applier ends: see :mod:`applier.machines.job_scripts`.
@@ -56,8 +55,9 @@ class OpenMachines(RunMachines):
         """Digits that identify the folder of jobs here, until the machine restarts."""
         return origin(self._place)
 
-    def of_attempt(self, plan: str, action: str, attempt: int) -> OpenAttemptMachines:
-        return OpenAttemptMachines(self, AttemptName(plan, action, attempt), self._place)
+    def of_attempt(self, plan: str, action: str, attempt: int) -> AttemptMachines:
+        """Return these machines for one attempt of an action."""
+        return AttemptMachines(self, AttemptName(plan, action, attempt), self._place)
 
     def machine(
         self, address: str | None, stop: StopSignal, jobs: AttemptJobs | None = None
@@ -129,6 +129,7 @@ class OpenMachines(RunMachines):
             local_jobs.end(self._place / folder, mark)
 
     def close(self) -> None:
+        """Close all connections; operations that still use one fail."""
         with self._lock:
             if self._connections is not None:
                 self._connections.close()
@@ -147,8 +148,13 @@ class OpenMachines(RunMachines):
             return self._connections
 
 
-class OpenAttemptMachines(AttemptMachines):
-    """The machines of a run for one attempt of an action: its commands are named after it."""
+class AttemptMachines(Machines):
+    """The machines of a run for one attempt of an action: its commands can be found again.
+
+    They are jobs, named after the attempt. An applier that takes the attempt over runs the same
+    commands in the same order; each that was started before is not started again, but followed from
+    the beginning of its output.
+    """
 
     def __init__(
         self, opened: OpenMachines, attempt: AttemptName, place: Path | None = None
@@ -157,6 +163,8 @@ class OpenAttemptMachines(AttemptMachines):
         self._permit = None if place is None else Permit(place, attempt)
         self._jobs: dict[str | None, AttemptJobs] = {}
         self._let_go = threading.Event()
+        #: True while a precheck runs: its commands cannot be found again, and need not be, because
+        #: an applier that takes the attempt over does not repeat the precheck.
         self.is_prechecking = False
 
     def machine(self, address: str | None, stop: StopSignal) -> Machine:
@@ -171,14 +179,29 @@ class OpenAttemptMachines(AttemptMachines):
         return self._opened.simulate(node, task, seconds, stop)
 
     def permit(self) -> bool:
+        """Write the permit with which the attempt may begin; return False if that is impossible.
+
+        Without a permit, a later applier cannot prove that the attempt has not begun.
+        """
         # In a run without a folder of jobs, there is no permit, and none is needed.
         return self._permit is None or self._permit.write()
 
     def withdraw_permit(self, *, is_here: bool = False) -> bool:
+        """Withdraw the permit; return True if the attempt has not begun and never will.
+
+        False means that it may have begun. ``is_here`` means that the permit can only be on this
+        machine: without one there, the attempt has not begun. It begins with its first command, or
+        with its first change of a file by :class:`applier.contracts.Machine`.
+        """
         return self._permit is not None and self._permit.withdraw(is_here=is_here)
 
     def find(self, addresses: Sequence[str | None]) -> list[FoundJob]:
-        """Return the last jobs; on their machines, the attempt is taken over from here on."""
+        """Return the last job that this attempt has left on each machine that has one.
+
+        On these machines, the attempt is taken over from here on. Raises ActionFailed or
+        ConnectionError if a machine cannot be reached, or if the job is where it cannot be
+        followed.
+        """
         last: dict[str | None, FoundJob] = {}
         for address, job in self._found(addresses):
             self._opened.taken_over.add((address, self._attempt))
@@ -186,12 +209,13 @@ class OpenAttemptMachines(AttemptMachines):
         return list(last.values())
 
     def end(self, addresses: Sequence[str | None]) -> None:
+        """End the jobs of this attempt on these machines; raises the errors of :meth:`find`."""
         for address, job in self._found(addresses):
             if job.is_running:
                 self._opened.end(address, job.folder, self._attempt.job(1).mark)
 
     def _found(self, addresses: Sequence[str | None]) -> list[tuple[str | None, FoundJob]]:
-        """Return the jobs of this attempt, each with its machine; raises as :meth:`find`."""
+        """Return the jobs of this attempt, each with its machine."""
         prefix, mark = self._attempt.prefix, self._attempt.job(1).mark
         every = dict.fromkeys(addresses)
         found = [(a, job) for a in every for job in self._opened.find(a, prefix, mark)]
@@ -201,9 +225,11 @@ class OpenAttemptMachines(AttemptMachines):
         return here
 
     def let_go(self) -> None:
+        """Leave the commands of this attempt running when its stop signal is set from now on."""
         self._let_go.set()
 
     def forget(self) -> None:
+        """Remove the jobs and the permit of this attempt, whose end is on record."""
         for address, jobs in self._jobs.items():
             if jobs.names:
                 self._opened.remove(address, [name.folder for name in jobs.names])

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from applier import log_fields
 from applier.contracts import ActionPlugin, Claimant, Report, Verified, silent
-from applier.contracts.machines import AttemptMachines, JobFound
 from applier.engines.attempts_in_progress import AT_ONCE, answers
 from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import CELERY, TaskFlowEngine
@@ -30,6 +29,8 @@ from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, StateReason
 
 if TYPE_CHECKING:
+    from applier.machines.job_states import FoundJob
+    from applier.machines.open_machines import AttemptMachines
     from applier.storage.sql_store import SqlStore
 
 LOG = logging.getLogger(__name__)
@@ -62,11 +63,13 @@ def no_jobs_of(store: SqlStore, plan: ActionPlan) -> Jobs:
     return {}
 
 
-class _Finding(NamedTuple):
+class Finding(NamedTuple):
     """The result for one interrupted action; ``report`` is None if its state stays.
 
-    ``age_s`` is how many seconds ago its command started, if that goes on. ``not_begun`` are the
-    machines of its last attempt if that has not begun and never will.
+    ``age_s`` is how many seconds ago its command started, if that goes on. ``given_up`` is true for
+    an action that stays UNKNOWN because a command of it may still run. ``not_begun`` are the
+    machines of its last attempt if that has not begun and never will; the attempt may be forgotten
+    once the report is on record.
     """
 
     uuid: str
@@ -74,22 +77,6 @@ class _Finding(NamedTuple):
     age_s: float | None = None
     given_up: bool = False
     not_begun: AttemptMachines | None = None
-
-
-@dataclass(kw_only=True, slots=True)
-class Findings:
-    """The results for all interrupted actions of a plan.
-
-    ``reports`` change the states of actions. ``continued`` has the actions that go on, because
-    commands of them were found: how many seconds ago each was started, by uuid. ``given_up`` are
-    the uuids of the UNKNOWN actions of which a command may still run. ``not_begun`` are the
-    machines of attempts that may be forgotten once the reports are on record.
-    """
-
-    reports: list[Report] = field(default_factory=list)
-    continued: dict[str, float] = field(default_factory=dict)
-    given_up: set[str] = field(default_factory=set)
-    not_begun: list[AttemptMachines] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,7 +117,7 @@ class InterruptedActions:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             return list(pool.map(self._ended, running))
 
-    def verify(self, actions: Iterable[Action], patience_s: float = 30.0) -> Findings:
+    def verify(self, actions: Iterable[Action], patience_s: float = 30.0) -> list[Finding]:
         """Look for the commands of ONGOING and UNKNOWN actions, else let their plugins verify them.
 
         Actions are processed in parallel. If none of them has a result for ``patience_s`` seconds,
@@ -144,16 +131,7 @@ class InterruptedActions:
         found = {finding.uuid: finding for finding in answers(questions, AT_ONCE, patience_s)}
         if late := len(doubtful) - len(found):
             LOG.error("%d actions could not be verified in time", late)
-        made = Findings()
-        for action in doubtful:
-            finding = found.get(action.uuid) or self._late(action, at_work.get(action.uuid))
-            made.reports += [finding.report] if finding.report else []
-            made.not_begun += [finding.not_begun] if finding.not_begun else []
-            if finding.age_s is not None:
-                made.continued[action.uuid] = finding.age_s
-            if finding.given_up:
-                made.given_up.add(action.uuid)
-        return made
+        return [found.get(a.uuid) or self._late(a, at_work.get(a.uuid)) for a in doubtful]
 
     def _plugin(self, action: Action) -> type[ActionPlugin]:
         return self.environment.plugins[action.action_type]
@@ -189,7 +167,7 @@ class InterruptedActions:
         if machines is not None and machines.withdraw_permit():
             return _report(action, ActionState.CANCELLED, "aborted before it began")
         places = self._places(action)
-        found: Sequence[JobFound] = ()
+        found: Sequence[FoundJob] = ()
         try:
             if machines is not None:
                 found = machines.find(places)
@@ -207,7 +185,7 @@ class InterruptedActions:
         message = f"its plan was cancelled without its applier; {why}; {in_doubt(action.label)}"
         return _report(action, ActionState.UNKNOWN, message)._replace(given_up=True)
 
-    def _jobs(self, action: Action) -> tuple[Sequence[JobFound], str | None]:
+    def _jobs(self, action: Action) -> tuple[Sequence[FoundJob], str | None]:
         """Return the commands of the last attempt, or why one of its machines is not reached."""
         machines = self.environment.machines_of(action, action.attempts)
         if machines is None:
@@ -232,7 +210,7 @@ class InterruptedActions:
         is_at_work = process and not joins and liveness.may_be_at_work(process, action.uuid)
         return process if is_at_work else None
 
-    def _late(self, action: Action, process: str | None) -> _Finding:
+    def _late(self, action: Action, process: str | None) -> Finding:
         """Return the result for an action of which nothing was heard in time."""
         on = self._plugin(action).runs_on(action.input_parameters)
         elsewhere = "nothing was heard of its machine in time" if on else None
@@ -245,7 +223,7 @@ class InterruptedActions:
         lost: str | None,
         elsewhere: str | None,
         process: str | None,
-    ) -> _Finding:
+    ) -> Finding:
         """Return the result for an action after its plugin verified it.
 
         ``lost`` is a sentence about the end of its command, ``elsewhere`` one about processes of it
@@ -257,25 +235,25 @@ class InterruptedActions:
         report = decide(action, found, rerun_safe=is_safe, lost=lost, elsewhere=elsewhere)
         given_up = elsewhere is not None and found is not Verified.DONE
         left = report and report._replace(left_in=process)
-        return _Finding(action.uuid, left, given_up=given_up)
+        return Finding(action.uuid, left, given_up=given_up)
 
-    def _ask(self, action: Action, process: str | None) -> _Finding:
+    def _ask(self, action: Action, process: str | None) -> Finding:
         """Return the result for one action; records that its plugin logs carry its uuid."""
         with log_fields.about(action=action.uuid):
             return self._found(action, process)
 
-    def _found(self, action: Action, process: str | None) -> _Finding:
+    def _found(self, action: Action, process: str | None) -> Finding:
         """Look for the commands of an action, else call ``verify`` of its plugin."""
         plugin = self._plugin(action)
         machines = self.environment.machines_of(action, action.attempts)
         is_here = self.permits_are_here and needs_permit(action, plugin)
         if machines is not None and machines.withdraw_permit(is_here=is_here):
-            return _Finding(action.uuid, runs_again(action), not_begun=machines)
+            return Finding(action.uuid, runs_again(action), not_begun=machines)
         jobs, unreached = self._jobs(action)
         lost = next((job for job in jobs if job.is_lost), None)
         if jobs and (lost is None or any(job.is_running for job in jobs)):
             age_s = max(job.age_s or 0.0 for job in jobs)
-            return _Finding(action.uuid, going_on(action), age_s)
+            return Finding(action.uuid, going_on(action), age_s)
         try:
             parameters, blotting = resolve(action.input_parameters, plugin.SCHEMA)
         except ActionFailed as reason:
@@ -284,11 +262,8 @@ class InterruptedActions:
         else:
             context = self.environment.context(action, silent)
             answer = verified(lambda: plugin(parameters, context).verify(), blotting)
-        unseen, is_of_other_host = (
-            self.unseen(action),
-            self.before and self.before.host != self.host,
-        )
-        if unseen is not None and is_of_other_host:
+        unseen = self.unseen(action)
+        if unseen is not None and self.before and self.before.host != self.host:
             lost = None  # two hosts may share the folder: a process of the other is not seen here
         elsewhere = unreached and f"{unreached}; its command may still run there"
         elsewhere = elsewhere or (unseen if lost is None else None)

@@ -48,12 +48,6 @@ class Prechecked(NamedTuple):
     why: str | None = None
 
 
-class _Answer(NamedTuple):
-    uuid: str
-    found: Precheck
-    why: str | None
-
-
 def check_all(
     actions: Sequence[Action],
     environment: ActionEnvironment,
@@ -76,19 +70,19 @@ def check_all(
     ):
         patience_s = COMMANDS_PATIENCE_S
     questions = [partial(_ask, action, environment, runs_commands) for action in asked]
-    found = {answer.uuid: answer for answer in answers(questions, AT_ONCE, patience_s)}
+    found = {answer.action.uuid: answer for answer in answers(questions, AT_ONCE, patience_s)}
     silence = f"no answer within {patience_s:g} s"
     for action in asked:
-        found.setdefault(action.uuid, _Answer(action.uuid, Precheck.NO_ANSWER, silence))
+        found.setdefault(action.uuid, Prechecked(action, Precheck.NO_ANSWER, silence))
     return list(_judged(waiting, found))
 
 
-def _ask(action: Action, environment: ActionEnvironment, runs_commands: bool) -> _Answer:
+def _ask(action: Action, environment: ActionEnvironment, runs_commands: bool) -> Prechecked:
     with log_fields.about(action=action.uuid):
         return _answered(action, environment, runs_commands)
 
 
-def _answered(action: Action, environment: ActionEnvironment, runs_commands: bool) -> _Answer:
+def _answered(action: Action, environment: ActionEnvironment, runs_commands: bool) -> Prechecked:
     plugin = environment.plugins[action.action_type]
     blotting = NO_SECRETS
     found: Precheck = Precheck.TO_DO
@@ -106,21 +100,21 @@ def _answered(action: Action, environment: ActionEnvironment, runs_commands: boo
         found, why = Precheck.REFUSED, str(reason)
     except Exception as error:  # noqa: BLE001 -- a plugin may raise anything; then it is its answer
         found, why = Precheck.NO_ANSWER, f"{type(error).__name__}: {error}"
-    return _Answer(action.uuid, found, blotting(why) if why else None)
+    return Prechecked(action, found, blotting(why) if why else None)
 
 
-def _judged(actions: Iterable[Action], found: dict[str, _Answer]) -> Iterable[Prechecked]:
+def _judged(actions: Iterable[Action], found: dict[str, Prechecked]) -> Iterable[Prechecked]:
     """Yield the result of each action: LATER if an earlier action works on its resources."""
     worked_on: dict[str, Action] = {}
     for action in actions:
         resources = _own(action)
         earlier = next((t for t in resources if t in worked_on), None)
-        _, result, why = found.get(action.uuid, _Answer("", Precheck.UNCHECKED, None))
+        _, result, why = known = found.get(action.uuid, Prechecked(action, Precheck.UNCHECKED))
         if earlier is not None and result in (Precheck.NOT_NEEDED, Precheck.REFUSED):
             before = f"{worked_on[earlier].label} works on {earlier} before it"
             yield Prechecked(action, Precheck.LATER, f"{before}; now: {why or result}")
         else:
-            yield Prechecked(action, result, why)
+            yield known
         if result is not Precheck.NOT_NEEDED:
             worked_on.update(dict.fromkeys(action.tokens, action))
 

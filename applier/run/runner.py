@@ -28,7 +28,7 @@ from applier.run import plan_cloud
 from applier.run.durations import NOTHING, PastDurations, estimates
 from applier.run.heartbeats_and_requests import Heartbeats, Periodic, RequestReader, can_follow
 from applier.run.interrupted_actions import (
-    Findings,
+    Finding,
     InterruptedActions,
     Jobs,
     is_found_there,
@@ -229,17 +229,15 @@ class Runner:
 
     def _carry_out(self, run: _ClaimedRun) -> PlanState:
         """Run a plan that is claimed; record its state and return it."""
-        found = self._verified(run)
+        self._verify(run)
         plan, recorder = run.plan, run.recorder
-        wanted = resources_of(
-            a for a in plan.actions if a.state in OPEN or a.uuid in found.given_up
-        )
+        wanted = resources_of(a for a in plan.actions if a.state in OPEN or a.uuid in run.given_up)
         if wanted:
             recorder.reserve(wanted)
             run.reader.held_by_others = tuple(self.store.held_by_others(plan.uuid))
             for line in wait_for_others(run.reader.held_by_others):
                 self.tell(line)
-        halt = self.engine.run(self._plan_run(run, found))
+        halt = self.engine.run(self._plan_run(run))
         joins = {a.uuid for a in plan.actions if a.action_type == JOIN}
         state, message = fold(
             [state for uuid, state in recorder.states.items() if uuid not in joins],
@@ -248,32 +246,30 @@ class Runner:
         )
         return self._end(run, state, message, history_entry(state, halt, self.clock()))
 
-    def _verified(self, run: _ClaimedRun) -> Findings:
+    def _verify(self, run: _ClaimedRun) -> None:
         """Look for commands of interrupted actions, verify the others, and record their states.
 
         Actions with jobs at workers go on, even if the job has ended.
         """
         plan, jobs = run.plan, run.jobs
         if not any(action.state in TO_VERIFY for action in plan.actions):
-            return Findings()
+            return
         left = self._interrupted(run.environment, run.before)
         left = replace(left, left_in=left_in(self.store, plan))
         others = [a for a in plan.actions if a.uuid not in jobs]
         found = left.verify(others, self.verify_patience_s)
-        for action in plan.actions:
-            if action.uuid in jobs:
-                found.continued[action.uuid] = max(0.0, jobs[action.uuid].age_s)
-                found.reports += [report] if (report := going_on(action)) else []
-        if found.reports:
-            run.recorder.commit(Decisions(ended=found.reports))
-            for machines in found.not_begun:
+        followed = [a for a in plan.actions if a.uuid in jobs]
+        found += [Finding(a.uuid, going_on(a), max(0.0, jobs[a.uuid].age_s)) for a in followed]
+        run.continued = {f.uuid: f.age_s for f in found if f.age_s is not None}
+        run.given_up = {f.uuid for f in found if f.given_up}
+        if reports := [f.report for f in found if f.report]:
+            run.recorder.commit(Decisions(ended=reports))
+            for machines in filter(None, (f.not_begun for f in found)):
                 machines.forget()
             run.plan = self.store.refresh_plan(plan)
-            again = {r.uuid for r in found.reports if r.state is ActionState.PENDING}
-            run.cut_off |= again
-        return found
+            run.cut_off |= {r.uuid for r in reports if r.state is ActionState.PENDING}
 
-    def _plan_run(self, run: _ClaimedRun, found: Findings) -> PlanRun:
+    def _plan_run(self, run: _ClaimedRun) -> PlanRun:
         plan, environment = run.plan, run.environment
         concurrency = Concurrency(
             limits=plan.limits,
@@ -290,7 +286,7 @@ class Runner:
             plan=plan,
             recorder=run.recorder,
             events=self._events,
-            make_task=task_maker(plan.actions, environment, run.cut_off, found.continued),
+            make_task=task_maker(plan.actions, environment, run.cut_off, run.continued),
             concurrency=concurrency,
             failures=FailureRules(
                 on_failure=self.on_failure_of(plan),
@@ -300,7 +296,7 @@ class Runner:
             ),
             ranks=self._ranks(run, concurrency),
             held_by_others=run.reader.held_by_others,
-            given_up=found.given_up,
+            given_up=run.given_up,
             requests=[r for r in run.earlier if r.verb in KEPT and can_follow(plan, r)],
             holding=self.holding_of(plan, self.pause) if self.holding_of else None,
             make_executor=runs_at.executor_of(plan, run.jobs, self.tell) if runs_at else None,
@@ -373,7 +369,8 @@ class _ClaimedRun:
 
     ``earlier`` are the requests until the claim, ``before`` is who ran the plan last. ``jobs`` are
     those of interrupted actions at workers, by action. ``cut_off`` are the PENDING actions whose
-    last attempt was interrupted.
+    last attempt was interrupted. ``continued`` are the attempts that go on: how many seconds ago
+    each was started, by uuid. ``given_up`` are the UNKNOWN actions that may still run.
     """
 
     plan: ActionPlan
@@ -384,6 +381,8 @@ class _ClaimedRun:
     before: Claimant | None
     jobs: Jobs
     cut_off: Set[str]
+    continued: Mapping[str, float] = field(default_factory=dict)
+    given_up: Set[str] = frozenset()
 
 
 def _last(requests: Iterable[Request]) -> int:

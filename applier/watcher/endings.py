@@ -151,7 +151,8 @@ def _verified(uuid: str, seen: Claimant, osc: Callable[[], Any]) -> Mapping[str,
     running = [a for a in plan.actions if a.state is ActionState.ONGOING and a.action_type in types]
     environment = ActionEnvironment(plugins=types, cloud=no_cloud)
     left = InterruptedActions(environment=environment, before=seen, host=this_host())
-    return {report.uuid: report for report in left.verify(running, patience_s()).reports}
+    found = left.verify(running, patience_s())
+    return {finding.uuid: finding.report for finding in found if finding.report}
 
 
 def _leave_in_doubt(connection: sa.Connection, row: Any, now: datetime) -> None:

@@ -15,12 +15,11 @@ from uuid import uuid4
 from applier import log_fields
 from applier.backoff import delays_s
 from applier.contracts import Claimant, Report
-from applier.contracts.machines import AttemptMachines
 from applier.engines.attempts_in_progress import start_abort
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionTask
 from applier.errors import ActionFailed, ApplierError, DamagedRecord, StoreError
-from applier.run.interrupted_actions import Findings, InterruptedActions
+from applier.run.interrupted_actions import Finding, InterruptedActions
 from applier.scheduling.interrupted import in_doubt
 from applier.store.worker_jobs import AttemptKey, HeldJob, JobTask, StopReason, TakenJob, Worker
 from applier.workers.payloads import action_of, process_of, require_able, result_of, task_of
@@ -28,6 +27,7 @@ from planner.errors import short
 from planner.plan.states import ActionState, Outcome
 
 if TYPE_CHECKING:
+    from applier.machines.open_machines import AttemptMachines
     from applier.storage.sql_store import SqlStore
 
 
@@ -202,10 +202,10 @@ class JobRunner:
         continued_s = None
         if not is_new:
             found = self._verified(key, taken, environment)
-            if not found.continued:
-                return next(iter(found.not_begun), None), found.reports[0]
+            if found.report is not None:
+                return found.not_begun, found.report
             LOG.info("Action %s goes on: its command is followed", key.action)
-            continued_s = found.continued[key.action]
+            continued_s = found.age_s
         task = task_of(key, payload, environment, continued_s)
         if is_new:
             if not task.permit():
@@ -258,7 +258,7 @@ class JobRunner:
 
     def _verified(
         self, key: AttemptKey, taken: TakenJob, environment: ActionEnvironment
-    ) -> Findings:
+    ) -> Finding:
         """Look for the commands of the attempt of a lost worker, else verify it."""
         lost = taken.lost_worker or self._own.name
         left = InterruptedActions(
@@ -267,7 +267,7 @@ class JobRunner:
             host=self._own.host,
             permits_are_here=_origin(lost) == _origin(self._own.name),
         )
-        return left.verify([action_of(key, taken.payload)])
+        return left.verify([action_of(key, taken.payload)])[0]
 
     def _insist(
         self,
