@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from taskflow import exceptions, flow, states, storage
 from taskflow.engines import base
@@ -27,9 +27,6 @@ from applier.scheduling.decisions import Decisions, Halt, HaltReason, Holding
 from applier.scheduling.scheduler import Scheduler
 from applier.store import Reservation
 from planner.plan.states import WELL, ActionState
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 _REQUIRED = ("run", "max_workers", "grace_s")
 
@@ -47,22 +44,24 @@ class _Incoming:
 class PlanFlow(graph_flow.Flow):
     """A graph flow with a task for each node of an order graph, and a link for each of its edges.
 
-    The nodes are actions, and groups of links that many actions share. ``make_task`` makes the task
-    of a node from its name. ``tasks`` maps names to tasks. The flow gets its graph at once, because
-    ``add`` and ``link`` of graph flows copy and check the whole graph each time. A cycle raises
-    taskflow's DependencyFailure.
+    The nodes are actions, and groups of links that many actions share. ``after`` maps each to its
+    successors. ``make_task`` makes the task of a node from its name. ``tasks`` maps names to tasks.
+    The flow gets its graph at once, because ``add`` and ``link`` of graph flows copy and check the
+    whole graph each time. A cycle raises taskflow's DependencyFailure.
 
     The flow only has the order of a plan. Its limits, groups of alternatives and triggers, and what
     runs after a failure, are decided by :mod:`applier.scheduling`, for the engine ``actionplan``.
     How many actions run at once is an option of the engine, ``max_workers``.
     """
 
-    def __init__(self, name: str, order: nx.DiGraph[str], make_task: Callable[[str], Any]) -> None:
+    def __init__(
+        self, name: str, after: Mapping[str, Sequence[str]], make_task: Callable[[str], Any]
+    ) -> None:
         super().__init__(name)
-        tasks = self.tasks = {node: make_task(node) for node in order}
+        tasks = self.tasks = {node: make_task(node) for node in after}
         graph = graphs.DiGraph(name=name)
         graph.add_nodes_from(tasks.values())
-        links = ((tasks[one], tasks[other]) for one, other in order.edges)
+        links = ((tasks[one], tasks[other]) for one, later in after.items() for other in later)
         graph.add_edges_from(links, **{flow.LINK_MANUAL: True})
         self._swap(graph)
 

@@ -89,9 +89,8 @@ class TaskFlowEngine:
         runs_here = run.make_executor is None
         actions = run.plan.actions
         with _collection_deferred() as built:
-            left = waiting.open_graph(actions, waiting.completed(actions, ends(actions)))
-            flow = PlanFlow(run.plan.name or run.plan.uuid, left, run.make_task)
-            left.clear()  # else it stays until the collector finds it, which is off for old objects
+            after = waiting.links(actions, waiting.completed(actions, ends(actions)))
+            flow = PlanFlow(run.plan.name or run.plan.uuid, after, run.make_task)
             engine = engines.load(
                 flow,
                 engine="actionplan",

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from applier.contracts import Report
 from applier.scheduling.concurrency import Concurrency
@@ -13,11 +12,8 @@ from applier.scheduling.decisions import CANARY, Halt, Holding, WaitKind, WaitRe
 from applier.scheduling.gates import Gates
 from applier.scheduling.places import Places
 from applier.store import Reservation
-from planner.plan.graph import grouped_links, order_graph
+from planner.plan.graph import grouped_links
 from planner.plan.model import Action
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 
 def completed(actions: Sequence[Action], ended: Container[str]) -> frozenset[str]:
@@ -39,20 +35,11 @@ def completed(actions: Sequence[Action], ended: Container[str]) -> frozenset[str
     return frozenset(found)
 
 
-def open_graph(actions: Sequence[Action], gone: Collection[str] = frozenset()) -> nx.DiGraph[str]:
-    """Return the part of the order graph that must have ended before what it leads to starts.
-
-    That are the actions that are not in ``gone``, and the groups of links that several of them
-    share, except groups of alternatives: those are open as soon as one of their members succeeds.
-    """
-    graph = order_graph(actions)
-    alternatives = [node for node, data in graph.nodes(data=True) if data.get("kind") == "any"]
-    graph.remove_nodes_from([*gone, *alternatives])
-    return graph
-
-
 def links(actions: Sequence[Action], gone: Collection[str] = frozenset()) -> dict[str, list[str]]:
-    """Map each node of :func:`open_graph` to its successors.
+    """Map each node of the order graph to its successors, which start only when it has ended.
+
+    The nodes are the actions that are not in ``gone``, and the groups of links that several of them
+    share, except groups of alternatives: those are open as soon as one of their members succeeds.
 
     >>> first = [Action(uuid=u, action_type="nop") for u in "abc"]
     >>> second = [Action(uuid=u, action_type="nop", parents=("a", "b", "c")) for u in "xyz"]

@@ -9,7 +9,6 @@ from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import partial
 
-import networkx as nx
 import pytest
 from taskflow import engines, exceptions, task
 from taskflow.listeners import base as listeners
@@ -59,7 +58,7 @@ def engine_for():
                 make_task=make_task,
                 concurrency=Concurrency(limits=plan.limits, max_workers=max_workers),
             )
-            wanted = waiting.open_graph(plan.actions) if links is None else nx.DiGraph(links)
+            wanted = waiting.links(plan.actions) if links is None else links
             made = PlanFlow("plan", wanted, make_task)
             return load(made, run=run, max_workers=max_workers), store
 
