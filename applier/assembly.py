@@ -305,11 +305,8 @@ class Assembly:
     def _engine(self) -> tuple[str, type[Engine], Mapping[str, Any]]:
         """The name and the class of the configured engine, and its options."""
         from applier.configuration import plugin_options
-        from planner.making import registry
 
-        name = plugin_options.engine_name(self.conf)
-        found = registry.load(registry.ENGINES, name)
-        return name, found, plugin_options.engine_options(self.conf, name, found)
+        return plugin_options.engine(self.conf)
 
     @property
     def _pace(self) -> float:
@@ -380,7 +377,6 @@ class Assembly:
             engine=self.engine(max_workers),
             environment=self.environment,
             claimant=self.claimant,
-            on_failure_of=partial(plugin_options.on_failure_of, self.conf, given=on_failure),
             options_of=partial(plugin_options.run_options, self.conf, *given),
             listeners=tuple(listeners),
             listener_of=self._listener_of,

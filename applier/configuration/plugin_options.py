@@ -199,9 +199,14 @@ def policies(conf: cfg.ConfigOpts, types: Collection[str]) -> Mapping[str, TypeP
     return OnFirstUse(types, policy)
 
 
-def engine_options(conf: cfg.ConfigOpts, name: str, plugin: Any) -> dict[str, Any]:
-    """Return the values of the options of an engine; raises ConfigurationError, BrokenPlugin."""
-    return _complete(conf, section_of(ENGINES, name), of_engine(name, plugin))
+def engine(conf: cfg.ConfigOpts) -> tuple[str, Any, Mapping[str, Any]]:
+    """Return the name and the class of the configured engine, and the values of its options.
+
+    Raises ConfigurationError, UnknownPlugin, BrokenPlugin.
+    """
+    name = engine_name(conf)
+    plugin = registry.load(ENGINES, name)
+    return name, plugin, _complete(conf, section_of(ENGINES, name), of_engine(name, plugin))
 
 
 def on_failure_of(conf: cfg.ConfigOpts, plan: ActionPlan, given: str | None = None) -> OnFailure:
@@ -209,7 +214,7 @@ def on_failure_of(conf: cfg.ConfigOpts, plan: ActionPlan, given: str | None = No
 
     In the configuration, ``action_execution_rule`` may have a rule for the plan's strategy.
     """
-    return _policy(conf, plan, given, _engine(conf))[0]
+    return _policy(conf, plan, given)[0]
 
 
 def run_options(
@@ -220,33 +225,26 @@ def run_options(
     plan: ActionPlan,
 ) -> RunOptions:
     """Return the options of a run of a plan; what is given takes precedence."""
-    section, values = engine = _engine(conf)
-    policy, policy_from = _policy(conf, plan, on_failure, engine)
+    name, _, values = engine(conf)
+    section = section_of(ENGINES, name)
+    policy, policy_from = _policy(conf, plan, on_failure)
     workers_from = "--set" if max_workers else _source(conf, section, "max_workers")
     workers = max_workers or values["max_workers"]
     return RunOptions(workers, workers_from, str(policy), policy_from, reason)
 
 
-def _policy(
-    conf: cfg.ConfigOpts, plan: ActionPlan, given: str | None, engine: tuple[str, dict[str, Any]]
-) -> tuple[OnFailure, str]:
+def _policy(conf: cfg.ConfigOpts, plan: ActionPlan, given: str | None) -> tuple[OnFailure, str]:
     """Return the effect of a failed action, and where it comes from."""
     from applier.scheduling.failures import OnFailure
 
     if known := plan.on_failure or given:
         return OnFailure(known), "the plan" if plan.on_failure else "--set"
-    section, values = engine
+    name, _, values = engine(conf)
     rule = (values.get("action_execution_rule") or {}).get(plan.strategy_name or "")
     if rule:
-        return OnFailure.by_rule(rule), f"[{section}] action_execution_rule"
+        return OnFailure.by_rule(rule), f"[{section_of(ENGINES, name)}] action_execution_rule"
     configured = OnFailure(conf.watcher_applier.on_failure)
     return configured, _source(conf, "watcher_applier", "on_failure")
-
-
-def _engine(conf: cfg.ConfigOpts) -> tuple[str, dict[str, Any]]:
-    """Return the section of the configured engine, and the values of its options."""
-    name = engine_name(conf)
-    return section_of(ENGINES, name), engine_options(conf, name, registry.load(ENGINES, name))
 
 
 def _source(conf: cfg.ConfigOpts, section: str, option: str) -> str:
@@ -263,15 +261,11 @@ def new_cloud(conf: cfg.ConfigOpts) -> Cloud:
     """
     name = conf.actionplan.cloud
     make = registry.load(CLOUDS, name)
-    cloud: Cloud = create("cloud", name, make, cloud_options(conf, name, make))
+    options = _complete(conf, section_of(CLOUDS, name), of_cloud(name, make))
+    cloud: Cloud = create("cloud", name, make, options)
     if cloud.name in ("", SIMULATED):
         raise BrokenPlugin("cloud", name, f"it calls itself {cloud.name!r}")
     return cloud
-
-
-def cloud_options(conf: cfg.ConfigOpts, name: str, plugin: Any) -> dict[str, Any]:
-    """Return the values of the options of a cloud; raises ConfigurationError, BrokenPlugin."""
-    return _complete(conf, section_of(CLOUDS, name), of_cloud(name, plugin))
 
 
 def action_options(

@@ -61,17 +61,18 @@ Pause = Callable[[str, str | None], None]
 class Runner:
     """Runs one plan once, with these parts and settings; make an instance for each run.
 
-    ``claimant`` is who runs it. ``on_failure_of`` returns the effect of a failed action of a plan,
-    ``options_of`` the options that are recorded with its run. While the store cannot be reached, no
-    action starts, and writes are retried for up to ``store_patience_s`` seconds. Plugins may take
-    up to ``verify_patience_s`` seconds to verify an interrupted action. ``listener_of`` returns a
-    context manager around the run of a claimed plan, which yields one more listener.
-    ``require_allowed`` raises GuardRefusal for a plan that may not run. ``holding_of`` returns the
-    holding that keeps actions of a plan waiting, or None; the holding may call its second argument
-    to pause the plan. ``budget_of`` returns the breaker that pauses a plan after failures, or None.
-    ``runs_at`` executes the actions at workers; without it, threads of this process do. ``jobs_of``
-    returns the jobs at workers of interrupted actions of a plan; it raises PlanConflict if they
-    cannot be followed. ``tell`` gets sentences about what actions wait for: workers, other plans.
+    ``claimant`` is who runs it. ``options_of`` returns the options of a run of a plan, which are
+    recorded; without them, a failed action has the effect that the plan says. While the store
+    cannot be reached, no action starts, and writes are retried for up to ``store_patience_s``
+    seconds. Plugins may take up to ``verify_patience_s`` seconds to verify an interrupted action.
+    ``listener_of`` returns a context manager around the run of a claimed plan, which yields one
+    more listener. ``require_allowed`` raises GuardRefusal for a plan that may not run.
+    ``holding_of`` returns the holding that keeps actions of a plan waiting, or None; the holding
+    may call its second argument to pause the plan. ``budget_of`` returns the breaker that pauses a
+    plan after failures, or None. ``runs_at`` executes the actions at workers; without it, threads
+    of this process do. ``jobs_of`` returns the jobs at workers of interrupted actions of a plan; it
+    raises PlanConflict if they cannot be followed. ``tell`` gets sentences about what actions wait
+    for: workers, other plans.
 
     :meth:`pause`, :meth:`cancel` and :meth:`hand_back` return at once; they may be called before
     and while the plan runs, by any thread and by signal handlers.
@@ -81,10 +82,7 @@ class Runner:
     engine: Engine
     environment: ActionEnvironment
     claimant: Claimant
-    on_failure_of: Callable[[ActionPlan], OnFailure] = lambda plan: OnFailure(
-        plan.on_failure or OnFailure.SKIP_DESCENDANTS
-    )
-    options_of: Callable[[ActionPlan], RunOptions] | None = None
+    options_of: Callable[[ActionPlan], RunOptions | None] = lambda _: None
     listeners: tuple[Listener, ...] = ()
     listener_of: Callable[[ActionPlan], AbstractContextManager[Listener]] | None = None
     require_allowed: Callable[[ActionPlan], None] = lambda _: None
@@ -131,7 +129,7 @@ class Runner:
             plan_cloud.require_own(plan, environment.plugins, environment.cloud)
             validate(plan.actions)
             self.require_allowed(plan)
-            left = self._left(plan)
+            left, options = self._left(plan), self.options_of(plan)
             # Requests are made only while a plan runs, so these are from earlier runs. A skip that
             # has not taken effect is still wanted, and a limit holds until it is changed.
             earlier, before = store.requests(uuid), store.last_claimant(uuid)
@@ -140,7 +138,9 @@ class Runner:
             # Before the claim, so that nothing has changed if a thread cannot be started.
             stack.enter_context(Periodic("heartbeat", self.heartbeat_interval_s, beats.beat))
             stack.enter_context(Periodic("request reader", self.request_interval_s, reader.poll))
-            beats.claim = claim = self._claimed(plan)
+            interval_s = self.heartbeat_interval_s
+            claimant = self.claimant._replace(heartbeat_interval_s=interval_s, options=options)
+            beats.claim = claim = store.claim_plan(uuid, claimant, now=self.clock())
             # Somebody else may have run or changed it since, up to the claim.
             looked_at, plan = plan, store.refresh_plan(plan)
             is_same = plan.actions == looked_at.actions
@@ -156,7 +156,9 @@ class Runner:
                 listeners=listeners,
                 patience_s=self.store_patience_s,
             ) as recorder:
-                run = _ClaimedRun(plan, environment, recorder, reader, earlier, before, *left)
+                run = _ClaimedRun(
+                    plan, environment, recorder, reader, options, earlier, before, *left
+                )
                 try:
                     if not is_same:
                         self.require_allowed(plan)
@@ -219,12 +221,6 @@ class Runner:
             folder=self.claimant.jobs,
         )
 
-    def _claimed(self, plan: ActionPlan) -> str:
-        claimant = self.claimant._replace(heartbeat_interval_s=self.heartbeat_interval_s)
-        if self.options_of is not None:
-            claimant = claimant._replace(options=self.options_of(plan))
-        return self.store.claim_plan(plan.uuid, claimant, now=self.clock())
-
     # Under the claim
 
     def _carry_out(self, run: _ClaimedRun) -> PlanState:
@@ -282,6 +278,7 @@ class Runner:
         if breaker and (exceeded := breaker.exceeded()):
             self.pause(FAILURE_BUDGET, exceeded)
         runs_at = self.runs_at
+        on_failure = run.options.on_failure if run.options else plan.on_failure
         return PlanRun(
             plan=plan,
             recorder=run.recorder,
@@ -289,7 +286,7 @@ class Runner:
             make_task=task_maker(plan.actions, environment, run.cut_off, run.continued),
             concurrency=concurrency,
             failures=FailureRules(
-                on_failure=self.on_failure_of(plan),
+                on_failure=OnFailure(on_failure or OnFailure.SKIP_DESCENDANTS),
                 policies=environment.policies,
                 tolerances=plan.tolerances,
                 breaker=breaker,
@@ -377,6 +374,7 @@ class _ClaimedRun:
     environment: ActionEnvironment
     recorder: Recorder
     reader: RequestReader
+    options: RunOptions | None
     earlier: Sequence[Request]
     before: Claimant | None
     jobs: Jobs

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from watcher.common.exception import (
     WatcherException,
 )
 
+from applier.configuration.plugin_options import OnFirstUse
 from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from applier.watcher.engine_options import TypeTouches
@@ -138,7 +139,7 @@ class WatcherAction(ActionPlugin):
             )
 
 
-class WatcherTypes(Mapping[str, type[ActionPlugin]]):
+class WatcherTypes(OnFirstUse[type[ActionPlugin]]):
     """Watcher's action types by name; each is imported when it is first accessed.
 
     The touches of a type are those of its entry in ``touches``, else those of the ActionPlan type
@@ -156,26 +157,10 @@ class WatcherTypes(Mapping[str, type[ActionPlugin]]):
         self._touches, self._osc, self._on_begin = touches, osc, on_begin
         self._loader = DefaultActionLoader()
         self._own = registry.ActionTypes()
-        self._names = frozenset(registry.names("watcher_actions"))
-        self._loaded: dict[str, type[ActionPlugin]] = {}
-
-    def __getitem__(self, name: str) -> type[ActionPlugin]:
-        """Return the class of a type; raise KeyError if it is missing, BrokenPlugin if unusable."""
-        if name not in self._names:
-            raise KeyError(name)
-        if name not in self._loaded:
-            self._loaded[name] = self._adapted(name)
-        return self._loaded[name]
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the names, without importing."""
-        return iter(sorted(self._names))
-
-    def __len__(self) -> int:
-        """Return the number of installed types."""
-        return len(self._names)
+        super().__init__(registry.names("watcher_actions"), self._adapted)
 
     def _adapted(self, name: str) -> type[ActionPlugin]:
+        """Import a type; raises BrokenPlugin if it is unusable."""
         try:
             loaded = self._loader.load(name)
         except LoadingError as reason:

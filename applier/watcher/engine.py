@@ -15,6 +15,7 @@ from watcher.applier.workflow_engine.base import BaseWorkFlowEngine
 from watcher.applier.workflow_engine.default import DefaultWorkFlowEngine
 from watcher.common.exception import ActionPlanCancelled, WorkflowExecutionException
 
+from applier.contracts import RunOptions
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ApplierError, PlanConflict
 from applier.run import this_process
@@ -23,7 +24,7 @@ from applier.run.runner import Runner
 from applier.scheduling.failures import OnFailure
 from applier.watcher import claims, database, endings
 from applier.watcher.actions import WatcherTypes, patience_s
-from applier.watcher.engine_options import ENGINE_OPTIONS
+from applier.watcher.engine_options import ENGINE_OPTIONS, SECTION
 from applier.watcher.notifications import Notifier
 from applier.watcher.record import WatcherRecord
 from applier.watcher.states import CANCEL_STATES
@@ -126,25 +127,27 @@ class ActionPlanEngine(BaseWorkFlowEngine):
                 except PlanConflict as conflict:
                     LOG.info("Plan %s: %s", uuid, conflict)
 
-    def _on_failure(self, uuid: str) -> OnFailure:
-        """Return the effect of a failed action: by the rule for its strategy, or as configured."""
+    def _options(self, uuid: str) -> RunOptions:
+        """Return the options of a run; the effect of a failure may have a rule for its strategy."""
         CONF.register_opts(DefaultWorkFlowEngine.get_config_opts(), group=_STOCK)
         plan = objects.ActionPlan.get_by_uuid(self.context, uuid, eager=True)
         rule = plan.strategy and CONF[_STOCK].action_execution_rule.get(plan.strategy.name)
-        return OnFailure.by_rule(rule) if rule else OnFailure(self.config.on_failure)
+        on_failure = OnFailure.by_rule(rule) if rule else self.config.on_failure
+        read_from = _STOCK if rule else SECTION
+        return RunOptions(self.config.max_workers, SECTION, str(on_failure), read_from)
 
     def _runner(
         self, uuid: str, record: WatcherRecord, types: WatcherTypes, notifier: Notifier
     ) -> Callable[[], Runner]:
         """Return a function that makes a new Runner with the options of this engine."""
-        workers, on_failure = self.config.max_workers, self._on_failure(uuid)
+        options = self._options(uuid)
         return partial(
             Runner,
             store=record,
-            engine=registry.load(registry.ENGINES, "taskflow")(max_workers=workers),
+            engine=registry.load(registry.ENGINES, "taskflow")(max_workers=options.max_workers),
             environment=ActionEnvironment(plugins=types, cloud=endings.no_cloud),
             claimant=this_process.claimant(),
-            on_failure_of=lambda _: on_failure,
+            options_of=lambda _: options,
             listeners=(notifier,),
             heartbeat_interval_s=self.config.heartbeat_interval_s,
             verify_patience_s=patience_s(),

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from oslo_config import cfg, types
+from oslo_config import cfg
 
 from planner.making import options as planning_options
-from planner.making.options import LIMITS
+from planner.making.options import LIMITS, ReadBy
 from planner.plan.model import Touch
 from planner.schemas import ranges
 
@@ -35,48 +35,31 @@ class TypeTouches(NamedTuple):
         return Touch.fill(self.texts, parameters)
 
 
-class TouchesTable(types.ConfigType):
-    """The type of an option with an entry ``TYPE: [EFFECT ]KIND:{PARAMETER}, ...`` for each type.
+def _table(value: str | Mapping[str, TypeTouches]) -> Mapping[str, TypeTouches]:
+    """Return the touches by action type; raises ValueError that names each wrong part."""
+    if isinstance(value, Mapping):
+        return value
+    table: dict[str, TypeTouches] = {}
+    wrong: list[str] = []
+    for line in value.replace("\n", ";").split(";"):
+        name, _, rest = (part.strip() for part in line.partition(":"))
+        texts = tuple(text.strip() for text in rest.split(",") if text.strip())
+        if not line.strip():
+            continue
+        if not (name and texts):
+            wrong.append(f"{line.strip()!r} is not TYPE: [EFFECT ]KIND:{{PARAMETER}}, ...")
+        elif name in table:
+            wrong.append(f"{name} has two entries")
+        else:
+            wrong += _mistakes(texts)
+            table[name] = TypeTouches(name, texts)
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    return table
 
-    Entries are separated by ``;`` or stand on lines of their own.
-    """
 
-    def __init__(self) -> None:
-        super().__init__(type_name="touches of action types")
-
-    def __call__(self, value: str | Mapping[str, TypeTouches]) -> Mapping[str, TypeTouches]:
-        """Return the touches by action type; raises ValueError that names each wrong part."""
-        if isinstance(value, Mapping):
-            return value
-        table: dict[str, TypeTouches] = {}
-        wrong: list[str] = []
-        for line in value.replace("\n", ";").split(";"):
-            name, _, rest = (part.strip() for part in line.partition(":"))
-            texts = tuple(text.strip() for text in rest.split(",") if text.strip())
-            if not line.strip():
-                continue
-            if not (name and texts):
-                wrong.append(f"{line.strip()!r} is not TYPE: [EFFECT ]KIND:{{PARAMETER}}, ...")
-            elif name in table:
-                wrong.append(f"{name} has two entries")
-            else:
-                wrong += _mistakes(texts)
-                table[name] = TypeTouches(name, texts)
-        if wrong:
-            raise ValueError("; ".join(wrong))
-        return table
-
-    def _formatter(self, value: Mapping[str, TypeTouches]) -> str:
-        return "; ".join(f"{t.action_type}: {', '.join(t.texts)}" for t in value.values())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TouchesTable)
-
-    def __hash__(self) -> int:
-        return hash(TouchesTable)
-
-    def __repr__(self) -> str:
-        return "TouchesTable"
+def _table_text(table: Mapping[str, TypeTouches]) -> str:
+    return "; ".join(f"{t.action_type}: {', '.join(t.texts)}" for t in table.values())
 
 
 def _mistakes(texts: Iterable[str]) -> list[str]:
@@ -88,6 +71,10 @@ def _mistakes(texts: Iterable[str]) -> list[str]:
             found.append(str(reason))
     return found
 
+
+#: Touches as text, with an entry ``TYPE: [EFFECT ]KIND:{PARAMETER}, ...`` for each type; ``;`` or a
+#: new line separates them.
+TOUCHES = ReadBy("touches of action types", _table, _table_text)
 
 ENGINE_OPTIONS: Sequence[cfg.Opt] = (
     cfg.IntOpt(
@@ -123,7 +110,7 @@ ENGINE_OPTIONS: Sequence[cfg.Opt] = (
     ),
     cfg.Opt(
         "touches",
-        type=TouchesTable(),
+        type=TOUCHES,
         default={},
         sample_default="rack_move: instance:{resource_id}, leaves node:{source_node}",
         help="What the actions of third parties' types touch: TYPE: [EFFECT ]KIND:{PARAMETER}, "

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from checked_store import CheckedStore
 from temporary_store import TemporaryStore
 
-from applier.contracts import ActionContext, ActionPlugin, Claimant, StopSignal
+from applier.contracts import ActionContext, ActionPlugin, Claimant, RunOptions, StopSignal
 from applier.engines.engine import Engine
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import workerless
 from applier.errors import ApplierError
 from applier.run.runner import Runner
-from applier.scheduling.failures import OnFailure
 from planner.plan.model import ActionPlan
 from planner.plan.states import OPEN, Outcome, PlanState
 
@@ -92,7 +91,9 @@ class Trial:
             **options,
         }
         if policy := given.pop("on_failure", None):
-            given["on_failure_of"] = lambda plan: OnFailure(plan.on_failure or policy)
+            given["options_of"] = lambda plan: RunOptions(
+                max_workers, "default", plan.on_failure or policy, "default"
+            )
         environment = ActionEnvironment(
             plugins=self._plugins(), **{"cloud": lambda: None, **of_actions}
         )

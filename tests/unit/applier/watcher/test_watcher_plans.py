@@ -12,7 +12,7 @@ from oslo_config import cfg
 from applier.actions.instance_moves import Migrate
 from applier.actions.instances import Shelve
 from applier.store import Attempt
-from applier.watcher.engine_options import ENGINE_OPTIONS, SECTION, TouchesTable
+from applier.watcher.engine_options import ENGINE_OPTIONS, SECTION, TOUCHES
 from applier.watcher.plans import action_rows, plan_of, plan_solution
 from planner.errors import InvalidInput, InvalidPlan
 from planner.plan.model import JOIN, Action, ActionPlan, Effect, Touch
@@ -179,7 +179,7 @@ def test_limits_that_no_engine_would_keep_are_refused_with_their_place(of_soluti
 
 
 def test_types_stand_on_lines_or_between_semicolons():
-    table = TouchesTable()(
+    table = TOUCHES(
         "rack: instance:{resource_id}, leaves node:{from}\nother: node:{host}; third: volume:v1"
     )
     assert list(table) == ["rack", "other", "third"]
@@ -187,17 +187,17 @@ def test_types_stand_on_lines_or_between_semicolons():
         Touch("instance:i1"),
         Touch("node:c1", Effect.LEAVES),
     )
-    assert TouchesTable()(TouchesTable()._formatter(table)) == table
+    assert TOUCHES(TOUCHES._formatter(table)) == table
 
 
 def test_a_touch_whose_parameter_is_missing_is_left_out():
-    table = TouchesTable()("rack: instance:{resource_id}, node:{host}")
+    table = TOUCHES("rack: instance:{resource_id}, node:{host}")
     assert table["rack"].of({"resource_id": "i1", "host": None}) == (Touch("instance:i1"),)
 
 
 def test_all_mistakes_are_named():
     with pytest.raises(ValueError, match="eats") as refusal:
-        TouchesTable()("rack: eats node:{host}; nothing; two: node:a; two: node:b")
+        TOUCHES("rack: eats node:{host}; nothing; two: node:a; two: node:b")
     text = str(refusal.value)
     assert "'eats node:{host}' is not a touch" in text
     assert "'nothing' is not TYPE" in text
