@@ -50,6 +50,10 @@ class ActionOutput:
         return kept.decode(errors="ignore") or None
 
 
+def _no_cloud() -> Cloud:
+    raise ActionFailed("its type gets no cloud, because it does not declare USES_CLOUD")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActionEnvironment:
     """The environment in which actions run; all mappings are by action type.
@@ -61,7 +65,7 @@ class ActionEnvironment:
     """
 
     plugins: Mapping[str, type[ActionPlugin]]
-    cloud: Callable[[], Cloud]
+    cloud: Callable[[], Cloud] = _no_cloud
     open_machines: Callable[[], OpenMachines] | None = None
     #: The machines of the plan, if it uses some; see :meth:`of_plan`.
     machines: OpenMachines | None = None
@@ -87,9 +91,9 @@ class ActionEnvironment:
         options = {name: self.options.get(name, {}) for name in types}
         policies = {name: self.policies[name] for name in needed if name in self.policies}
         uses_machines = any(plugin.USES_MACHINES for plugin in found.plugins.values())
-        if self.open_machines is None or not uses_machines:
-            return replace(found, options=options, policies=policies)
-        machines = self.open_machines()
+        machines = self.machines
+        if self.open_machines is not None and uses_machines:
+            machines = self.open_machines()
         return replace(found, options=options, policies=policies, machines=machines)
 
     def _options_type(self, action: Action) -> str:
@@ -128,7 +132,3 @@ class ActionEnvironment:
         """Close the machines."""
         if self.machines is not None:
             self.machines.close()
-
-
-def _no_cloud() -> Cloud:
-    raise ActionFailed("its type gets no cloud, because it does not declare USES_CLOUD")

@@ -112,7 +112,7 @@ class Recorder:
         raise RequestsUnread. ``history`` is an entry that is written with the change. Raises the
         same errors as :meth:`commit`.
         """
-        self._move(new, message, wait, read, history)
+        self._move(new, message, wait, read=read, history=history)
         self._tell_plan(message)
 
     def reserve(self, resources: Sequence[str]) -> None:
@@ -150,12 +150,10 @@ class Recorder:
         new: PlanState,
         message: str | None,
         wait: Callable[[float], None] = time.sleep,
-        read: int | None = None,
-        history: HistoryEntry | None = None,
+        **given: Any,
     ) -> None:
         check("plan", self._plan, self._plan_state, new, Who.ENGINE)
-        given: dict[str, Any] = {"message": message, "read": read, "history": history}
-        given["now"] = self._clock()
+        given |= {"message": message, "now": self._clock()}
 
         def move() -> None:
             self._store.move_claimed(self._plan, self._claim, new, **given)

@@ -28,19 +28,6 @@ class HaltReason(StrEnum):
     EXCEEDED = "exceeded"
     CANCELLED = "cancelled"
 
-    @property
-    def strength(self) -> int:
-        """The precedence of the reason: a halt replaces an earlier one of less strength."""
-        return _STRENGTH[self]
-
-
-_STRENGTH = {
-    HaltReason.HANDED_BACK: 0,
-    HaltReason.PAUSED: 1,
-    HaltReason.EXCEEDED: 1,
-    HaltReason.CANCELLED: 2,
-}
-
 
 class Halt(NamedTuple):
     """The decision that no more actions start: its reason, and a sentence that names the cause.

@@ -12,6 +12,14 @@ from applier.scheduling.failures import OnFailure
 from planner.plan.model import ANCHOR, JOIN, Action
 from planner.plan.states import OPEN, WELL, ActionState, Outcome, StateReason
 
+#: A halt replaces an earlier one of less strength.
+_STRENGTH = {
+    None: -1,
+    HaltReason.HANDED_BACK: 0,
+    HaltReason.PAUSED: 1,
+    HaltReason.EXCEEDED: 1,
+    HaltReason.CANCELLED: 2,
+}
 #: The message of an action that is SKIPPED because none of its triggers fired.
 NOT_TRIGGERED = "not triggered"
 
@@ -38,8 +46,7 @@ class Halting:
         With ``at_once``, nothing starts in spite of it, nor of an earlier one as strong; an applier
         that ends lets nothing finish, whatever halted it before.
         """
-        strength = halt.stopped.strength
-        before = -1 if self.halt is None else self.halt.stopped.strength
+        strength, before = _STRENGTH[halt.stopped], _STRENGTH[self.stopped]
         if strength > before:
             self.halt = halt
         if at_once and (strength >= before or halt.stopped is HaltReason.HANDED_BACK):

@@ -18,12 +18,13 @@ from oslo_db.exception import DBDuplicateEntry
 
 from applier.contracts import Claimant
 from applier.errors import PlanConflict
+from applier.notifications.watcher import action_word
 from applier.run.liveness import is_gone
 from applier.run.this_process import this_host
 from applier.storage.state_refusals import lost_claim
 from applier.watcher import database
 from applier.watcher.database import ACTIONS, naive, plan_row, runs
-from applier.watcher.states import stopped_action, stopped_plan, word
+from applier.watcher.states import stopped_action, stopped_plan
 from planner.plan.states import ActionState
 
 LOG = logging.getLogger(__name__)
@@ -213,5 +214,5 @@ def restore_ended(connection: sa.Connection, row: Any, host: str, now: datetime)
         return
     for uuid, tried in database.attempts_of(connection, row.uuid, uuids).items():
         for last in [attempt for attempt in tried if attempt.ended_at is not None][-1:]:
-            state = word(ActionState(last.state))
+            state = action_word(ActionState(last.state))
             database.set_actions(connection, ACTIONS.c.uuid == uuid, now, state, last.message)

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from applier.contracts import Claimant, Report
 from applier.engines.environment import ActionEnvironment
-from applier.errors import ActionFailed, ActionNotFound, PlanConflict
+from applier.errors import ActionNotFound, PlanConflict
 from applier.run.interrupted_actions import InterruptedActions
 from applier.run.resume import DEATHS
 from applier.run.this_process import this_host
@@ -61,18 +61,9 @@ def plan_state(uuid: str) -> str:
         return str(plan_row(connection, uuid).state)
 
 
-def is_open(uuid: str) -> bool:
-    """Return whether an action of a plan has not ended."""
-    return _any(uuid, OPEN)
-
-
-def has_failed(uuid: str) -> bool:
-    """Return whether an action of a plan is FAILED, so that Watcher's handler fails the plan."""
-    return _any(uuid, ("FAILED",))
-
-
 @database.translated
-def _any(uuid: str, states: tuple[str, ...]) -> bool:
+def has_any(uuid: str, states: Sequence[str]) -> bool:
+    """Return whether an action of a plan is in one of these states."""
     with database.reading() as connection:
         mine = actions_of(plan_row(connection, uuid).id, states)
         return connection.execute(mine.limit(1)).first() is not None
@@ -139,17 +130,12 @@ def _take_over(uuid: str, seen: Claimant, resume: bool, found: Mapping[str, Repo
             database.set_plan(connection, row, now, **told)
 
 
-def no_cloud() -> Any:
-    """Raise ActionFailed: Watcher's actions make their own connections."""
-    raise ActionFailed("Watcher's actions make their own connections")
-
-
 def _verified(uuid: str, seen: Claimant, osc: Callable[[], Any]) -> Mapping[str, Report]:
     """Return a report for each running action of a plan whose claimant has died, by uuid."""
     types = WatcherTypes({}, osc=osc)
     plan = WatcherRecord(types, {}).load_plan(uuid)
     running = [a for a in plan.actions if a.state is ActionState.ONGOING and a.action_type in types]
-    environment = ActionEnvironment(plugins=types, cloud=no_cloud)
+    environment = ActionEnvironment(plugins=types)
     left = InterruptedActions(environment=environment, before=seen, host=this_host())
     found = left.verify(running, patience_s())
     return {finding.uuid: finding.report for finding in found if finding.report}

@@ -83,7 +83,8 @@ class ActionPlanEngine(BaseWorkFlowEngine):
         if state in CANCEL_STATES:
             self.notify_cancel_start(uuid)
             raise ActionPlanCancelled(uuid=uuid)
-        if state == PlanState.FAILED and not endings.has_failed(uuid):
+        # Watcher's handler fails a plan with a FAILED action.
+        if state == PlanState.FAILED and not endings.has_any(uuid, ["FAILED"]):
             raise WorkflowExecutionException(error="an action that is needed was cancelled before")
 
     def _run(self, uuid: str, record: WatcherRecord, runner: Callable[[], Runner]) -> str:
@@ -91,7 +92,7 @@ class ActionPlanEngine(BaseWorkFlowEngine):
         while True:
             self._await_others(record, uuid)
             state = endings.plan_state(uuid)
-            if state in CANCEL_STATES or not endings.is_open(uuid):
+            if state in CANCEL_STATES or not endings.has_any(uuid, endings.OPEN):
                 return state
             try:
                 return runner().run(uuid)
@@ -145,7 +146,7 @@ class ActionPlanEngine(BaseWorkFlowEngine):
             Runner,
             store=record,
             engine=registry.load(registry.ENGINES, "taskflow")(max_workers=options.max_workers),
-            environment=ActionEnvironment(plugins=types, cloud=endings.no_cloud),
+            environment=ActionEnvironment(plugins=types),
             claimant=this_process.claimant(),
             options_of=lambda _: options,
             listeners=(notifier,),

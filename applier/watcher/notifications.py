@@ -19,7 +19,8 @@ from watcher.objects.fields import NotificationPhase as Phase
 from watcher.objects.fields import NotificationPriority as Priority
 
 from applier.contracts import Report
-from applier.watcher.states import message_of, word
+from applier.notifications.watcher import action_word
+from applier.watcher.states import message_of
 from planner.plan.states import ActionState, PlanState
 
 CONF = cfg.CONF
@@ -76,7 +77,7 @@ class Notifier:
 
     def _end(self, report: Report) -> None:
         uuid, old = report.uuid, self._actions[report.uuid].state
-        change = {"state": word(report.state), "status_message": message_of(report)}
+        change = {"state": action_word(report.state), "status_message": message_of(report)}
         if report.state is ActionState.CANCELLED:
             self._cancel(uuid, Phase.START)
         self._change(uuid, change)

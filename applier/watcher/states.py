@@ -48,15 +48,6 @@ def stopped_action(host: str) -> str:
     return _STOPPED.format("Action", host)
 
 
-def word(state: ActionState) -> str:
-    """Return Watcher's word for a state of an action.
-
-    >>> word(ActionState.FAILED_DEPENDENCIES), word(ActionState.SKIPPED)
-    ('CANCELLED', 'SKIPPED')
-    """
-    return action_word(state)
-
-
 def not_run(reason: str) -> str:
     """Return the message of a CANCELLED action that this engine did not run.
 
@@ -187,7 +178,7 @@ def changes(
             raise PlanConflict(batch.plan, str(found), text)
         states[report.uuid] = report.state
         made.actions[report.uuid] = {
-            "state": word(report.state),
+            "state": action_word(report.state),
             "status_message": message_of(report),
             "updated_at": batch.now,
         }

@@ -74,8 +74,8 @@ class Record:
         """Store a plan in Watcher's tables."""
         from watcher.db.sqlalchemy import models
 
+        from applier.notifications.watcher import action_word
         from applier.watcher import database
-        from applier.watcher.states import word
 
         self._saved[plan.uuid] = plan
         with database.writing() as connection:
@@ -95,7 +95,7 @@ class Record:
                     "action_plan_id": number,
                     "action_type": action.action_type,
                     "input_parameters": dict(action.input_parameters),
-                    "state": word(action.state),
+                    "state": action_word(action.state),
                     "parents": list(action.parents),
                 }
                 for action in plan.actions

@@ -48,9 +48,7 @@ def engine_for():
             store = stores.enter_context(closing(TemporaryStore()))
             store.save_plan(plan)
             claim = store.claim_plan(plan.uuid, CLAIMANT, now=NOW)
-            make_task = task_maker(
-                plan.actions, ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None)
-            )
+            make_task = task_maker(plan.actions, ActionEnvironment(plugins={"nop": plugin(work)}))
             run = PlanRun(
                 plan=plan,
                 recorder=Recorder(store, store.load_plan(plan.uuid), claim, clock=lambda: NOW),

@@ -10,6 +10,7 @@ import pytest
 
 from applier.contracts import Report
 from applier.errors import ActionNotFound, PlanConflict
+from applier.notifications.watcher import action_word
 from applier.watcher.states import (
     DOUBT,
     ReportBatch,
@@ -21,7 +22,6 @@ from applier.watcher.states import (
     says_not_run,
     state_of,
     stopped_action,
-    word,
 )
 from planner.plan.states import ActionState, Outcome, PlanState
 
@@ -35,8 +35,8 @@ ROLLBACK = {ActionState.REVERTED, ActionState.REVERT_FAILED}
 def test_every_state_has_a_word_of_watcher_and_comes_back(state):
     report = Report(uuid="a", old=ActionState.PENDING, state=state, message="why")
     last = state if state is ActionState.UNKNOWN else None
-    assert word(state) in WATCHER
-    assert state_of(word(state), message_of(report), last) is state
+    assert action_word(state) in WATCHER
+    assert state_of(action_word(state), message_of(report), last) is state
 
 
 @pytest.mark.parametrize("reason", ["", "not run", "x" * 300, "a\0\N{GRINNING FACE}", "one\ntwo"])
