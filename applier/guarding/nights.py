@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 
-from applier.contracts import Report
 from applier.guarding.open_times import OpenTimes, OpenWindow
 from applier.guarding.windows import NodeWork
 from applier.scheduling import waiting
 from applier.scheduling.concurrency import Concurrency
+from applier.scheduling.course import drive
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import ends
 from planner.plan.model import Action
-from planner.plan.states import ActionState, Outcome
 
 #: A prediction ends after so many windows.
 MOST_NIGHTS = 1000
@@ -35,6 +34,9 @@ class _Simulated:
 
     def __init__(self, work: NodeWork, now: datetime) -> None:
         self.work, self.now, self.closes = work, now, now
+
+    def set_clock(self, begin: datetime, seconds: float) -> None:
+        self.now = begin + timedelta(seconds=seconds)
 
     def holds(self, action: Action, *, begins: bool) -> bool:
         return begins and self.now + timedelta(seconds=self.work.needed_s(action)) > self.closes
@@ -70,23 +72,14 @@ def nights(
     by_uuid = {action.uuid: action for action in actions}
     found: list[Night] = []
     opens = times.next(now)
-    decisions = None
+    begun_at: datetime | None = None
     while opens is not None and len(found) < most:
         holding.now, holding.closes = max(holding.now, opens.start), opens.end
-        decisions = scheduler.decide([], reopened=True) if decisions else scheduler.begin()
-        started: list[str] = []
-        clock: list[tuple[datetime, int, str]] = []
-        while True:
-            for uuid in decisions.starts:
-                started.append(uuid)
-                until = holding.now + timedelta(seconds=expected_s[uuid])
-                heapq.heappush(clock, (until, len(started), uuid))
-            if not clock:
-                break
-            holding.now, _, ended = heapq.heappop(clock)
-            decisions = scheduler.decide([_done(ended)])
-        if started:
-            found.append(Night(opens, started, holding.now))
+        decisions = scheduler.decide([], reopened=True) if begun_at else scheduler.begin()
+        begun_at = holding.now
+        made = drive(scheduler, decisions, expected_s, partial(holding.set_clock, begun_at))
+        if made.start_s:
+            found.append(Night(opens, list(made.start_s), holding.now))
         longest = times.longest_s(holding.now)
         left = [by_uuid[uuid] for uuid in scheduler.held]
         if not any(holding.work.needed_s(action) <= longest for action in left):
@@ -94,12 +87,3 @@ def nights(
         holding.now = opens.end
         opens = times.next(opens.end)
     return found
-
-
-def _done(uuid: str) -> Report:
-    return Report(
-        uuid=uuid,
-        old=ActionState.ONGOING,
-        state=ActionState.SUCCEEDED,
-        outcome=Outcome.CHANGED,
-    )

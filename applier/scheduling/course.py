@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from applier.contracts import Report
 from applier.scheduling import waiting
 from applier.scheduling.concurrency import Concurrency
+from applier.scheduling.decisions import Decisions
 from applier.scheduling.gates import Gates
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import ends
@@ -85,7 +86,8 @@ class Course:
         after: Mapping[str, Sequence[str]],
         ranks: Mapping[str, int],
     ) -> Timeline:
-        return _drive(Scheduler(actions, after, self.concurrency, ranks=ranks), self.durations)
+        scheduler = Scheduler(actions, after, self.concurrency, ranks=ranks)
+        return drive(scheduler, scheduler.begin(), self.durations)
 
     def remaining(self, durations: Mapping[str, float]) -> dict[str, float]:
         """Return, for each action and join, the seconds of the longest path from its start."""
@@ -148,11 +150,20 @@ class Course:
         return longest
 
 
-def _drive(scheduler: Scheduler, durations: Mapping[str, float]) -> Timeline:
+def drive(
+    scheduler: Scheduler,
+    decisions: Decisions,
+    durations: Mapping[str, float],
+    tell: Callable[[float], None] = lambda _: None,
+) -> Timeline:
+    """Simulate from the last decisions of a scheduler until no action runs.
+
+    ``durations`` are seconds by uuid. ``tell`` is called with the time before each next decision.
+    """
     clock: list[tuple[float, int, str]] = []
     start: dict[str, float] = {}
     end: dict[str, float] = {}
-    now, decisions = 0.0, scheduler.begin()
+    now = 0.0
     while True:
         for uuid in decisions.starts:
             start[uuid], end[uuid] = now, now + durations[uuid]
@@ -163,6 +174,7 @@ def _drive(scheduler: Scheduler, durations: Mapping[str, float]) -> Timeline:
         reports = []
         while clock and clock[0][0] == now:
             reports.append(_done(heapq.heappop(clock)[2]))
+        tell(now)
         decisions = scheduler.decide(reports)
 
 
