@@ -5,22 +5,19 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from applier.assembly import now
 from applier.cli.arguments import PLAN_HELP, argument, one_of, positive, time_or_age
-from applier.cli.verb import ListVerb, Verb
+from applier.cli.verb import Columns, ListVerb, Rows, Verb, rows, shown_time
 from applier.contracts import HistoryEntry
 from applier.errors import DamagedRecord
 from applier.notifications import schema
 from applier.store.entries import NO_PLAN, DeadEvent, Subscription, Trouble
 from applier.wording import ago
 from planner.errors import InvalidInput, Mistake, accepted, short, shortened
-
-if TYPE_CHECKING:
-    from applier.storage.sql_store import SqlStore
 
 #: Printed if there are no subscriptions: how to subscribe, so that events are recorded.
 TO_SUBSCRIBE = (
@@ -75,11 +72,12 @@ class EventList(ListVerb):
         ),
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Rows:
         plan = self.session.store.find_plan(parsed_args.plan) if parsed_args.plan else None
         if parsed_args.dead:
-            return _dead_rows(self._dead(plan, parsed_args.limit), parsed_args.formatter)
-        return _rows(self._events(plan, parsed_args), plan, parsed_args.formatter)
+            found = self._dead(plan, parsed_args.limit)
+            return rows(_of_dead_events(parsed_args.formatter), found)
+        return rows(_of_events(plan, parsed_args.formatter), self._events(plan, parsed_args))
 
     def nothing(self, parsed_args: argparse.Namespace) -> str:
         of_plan = " of this plan" if parsed_args.plan else ""
@@ -123,50 +121,45 @@ def change_and_message(event: schema.Event) -> tuple[str, str]:
     return f"{data['verb']} by {data['who']}" if "verb" in data else "", message
 
 
-def _rows(
-    events: Iterable[schema.Event], plan: str | None, form: str
-) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
+def _of_events(plan: str | None, form: str) -> Columns:
+    """Return the columns of events of one plan, or of all."""
+
+    def field(name: str) -> Callable[[schema.Event], Any]:
+        return lambda event: _whole(event.get(name), form)
+
     if form != _TABLE:
-        return _EVENT, ([_whole(event.get(name), form) for name in _EVENT] for event in events)
-    columns = ("number", "at", *(() if plan else ("plan",)), "type", "what", "message")
-    return columns, (
-        (
-            event["number"],
-            _time(datetime.fromisoformat(event["at"])),
-            *(() if plan else (short(event["plan"]),)),
-            event["type"],
-            *change_and_message(event),
-        )
-        for event in events
-    )
+        return {name: field(name) for name in _EVENT}
+    columns: Columns = {
+        "number": lambda e: e["number"],
+        "at": lambda e: shown_time(datetime.fromisoformat(e["at"]), whole=False),
+        "plan": lambda e: short(e["plan"]),
+        "type": lambda e: e["type"],
+        "what": lambda e: change_and_message(e)[0],
+        "message": lambda e: change_and_message(e)[1],
+    }
+    if plan is not None:
+        del columns["plan"]
+    return columns
 
 
-def _dead_rows(
-    dead: Iterable[DeadEvent], form: str
-) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
-    is_whole = form != _TABLE
-    columns = ("at", "number", "plan", "type", "subscription", "why")
-    return (*columns, *(("event",) if is_whole else ())), (
-        (
-            d.at.isoformat() if is_whole else _time(d.at),
-            d.event["number"],
-            d.event["plan"] if is_whole else short(d.event["plan"]),
-            d.event["type"],
-            d.subscription,
-            d.why,
-            *((_whole(d.event, form),) if is_whole else ()),
-        )
-        for d in dead
-    )
+def _of_dead_events(form: str) -> Columns:
+    whole = form != _TABLE
+    columns: Columns = {
+        "at": lambda d: shown_time(d.at, whole=whole),
+        "number": lambda d: d.event["number"],
+        "plan": lambda d: d.event["plan"] if whole else short(d.event["plan"]),
+        "type": lambda d: d.event["type"],
+        "subscription": lambda d: d.subscription,
+        "why": lambda d: d.why,
+    }
+    if whole:
+        columns["event"] = lambda d: _whole(d.event, form)
+    return columns
 
 
 def _whole(value: Any, form: str) -> Any:
     """Return a value for a format; in formats that have only text, a mapping becomes JSON."""
     return schema.line(value) if isinstance(value, Mapping) and form in _TEXT else value
-
-
-def _time(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 class SubscriptionList(ListVerb):
@@ -179,14 +172,25 @@ class SubscriptionList(ListVerb):
     EXAMPLES = ("event subscription list", "event subscription list -f json")
     NOTHING = f"Nobody subscribes to events.\n{TO_SUBSCRIBE}"
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
-        store, whole, at = self.session.store, parsed_args.formatter != "table", now()
-        columns = ("name", "kind", "until", "waiting", "held back", "why", "since")
+    def take_action(self, parsed_args: argparse.Namespace) -> Rows:
+        store, whole, at = self.session.store, parsed_args.formatter != _TABLE, now()
+
+        def since(trouble: Trouble) -> str:
+            passed_s = (at - trouble.since).total_seconds()
+            return trouble.since.isoformat() if whole else ago(passed_s)
+
+        columns: Columns = {
+            "name": lambda s: s.name,
+            "kind": lambda s: "reader" if s.until else "receiver",
+            "until": lambda s: shown_time(s.until, whole=whole) if s.until else None,
+            "waiting": lambda s: None if s.until else store.events_waiting(s),
+            "held back": lambda s: None if s.until else len(s.held_back),
+            "why": lambda s: (trouble := _trouble(s)) and trouble.why,
+            "since": lambda s: (trouble := _trouble(s)) and since(trouble),
+        }
+        names, listed = rows(columns, store.subscriptions())
         empty = None if whole else ""
-        return columns, (
-            tuple(empty if value is None else value for value in _row(s, store, whole, at))
-            for s in store.subscriptions()
-        )
+        return names, ([empty if value is None else value for value in row] for row in listed)
 
 
 class SubscriptionRemove(Verb):
@@ -220,21 +224,6 @@ class SubscriptionRemove(Verb):
         return 0
 
 
-def _row(of: Subscription, store: SqlStore, whole: bool, at: datetime) -> tuple[Any, ...]:
-    is_receiver, trouble = of.until is None, _trouble(of)
-    return (
-        of.name,
-        "receiver" if is_receiver else "reader",
-        _until(of.until, whole=whole),
-        store.events_waiting(of) if is_receiver else None,
-        len(of.held_back) if is_receiver else None,
-        trouble.why if trouble else None,
-        (trouble.since.isoformat() if whole else ago((at - trouble.since).total_seconds()))
-        if trouble
-        else None,
-    )
-
-
 def _trouble(of: Subscription) -> Trouble | None:
     """Return why nothing is delivered to a receiver; else, why its first event is held back.
 
@@ -242,12 +231,6 @@ def _trouble(of: Subscription) -> Trouble | None:
     """
     held = sorted(of.held_back.values(), key=lambda trouble: trouble.number)
     return of.away or next((trouble for trouble in held if trouble.why), None)
-
-
-def _until(at: datetime | None, *, whole: bool) -> str | None:
-    if at is None:
-        return None
-    return at.isoformat() if whole else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 #: Written in place of the plan for a change that is about no single plan, such as a purge.
@@ -280,7 +263,7 @@ class History(ListVerb):
         argument("--who USER", "only what USER did"),
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Rows:
         store, whole = self.session.store, parsed_args.formatter != "table"
         uuid = store.find_plan(parsed_args.plan) if parsed_args.plan else None
         entries = store.history(

@@ -19,7 +19,7 @@ from applier.wording import count, duration, for_reserved, one_line, some, sourc
 from planner.plan import guarantees
 from planner.plan.graph_algorithms import reachable
 from planner.plan.model import JOIN, Action, ActionPlan
-from planner.plan.states import OPEN, WELL, ActionState, PlanState
+from planner.plan.states import OPEN, WELL, ActionState
 
 #: The maximum number of actions that a line names.
 _MOST = 6
@@ -171,9 +171,6 @@ def _names(actions: Iterable[Action]) -> str:
     return some([one_line(a.label) for a in actions], _MOST, ", ")
 
 
-_RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
-
-
 def explained(
     assembly: Assembly, plan: ActionPlan, action: Action, wanted_workers: int | None
 ) -> list[str]:
@@ -192,17 +189,17 @@ def explained(
         if action.state is ActionState.ONGOING and isinstance(store, SqlStore):
             about[:0] = services.worker_lines(assembly, plan, action)
         return [*_ended_or_runs(action), *(f"  {line}" for line in about)]
-    if plan.state not in _RUNNING and wanted_workers is None:
+    if plan.state not in who_runs.RUNNING and wanted_workers is None:
         kept = store.long_plan(plan.uuid)
         if kept is not None:
             return [*start_times.lines(plan), *_before_a_long_run(plan, action, kept.overview)]
     workers = wanted_workers or assembly.max_workers
     has_windows = assembly.open_times(plan) is not None
-    if has_windows or action.places or plan.state not in _RUNNING:
+    if has_windows or action.places or plan.state not in who_runs.RUNNING:
         plan = store.load_plan(plan.uuid)
         action = next(a for a in plan.actions if a.uuid == action.uuid)
     window = assembly.waits_for(plan)(action)
-    if plan.state in _RUNNING:
+    if plan.state in who_runs.RUNNING:
         others, changed = store.held_by_others(plan.uuid), who_runs.holding_now(store, plan)
         waits = waiting(plan, action, others, changed, workers, window)
         return [f"{one_line(action.label)} waits:", *(f"  {line}" for line in waits)]

@@ -25,9 +25,7 @@ from applier.timeline.times import Times, began, times
 from applier.timeline.values import Chart, Hold, LaneKind, Reason
 from applier.timeline.waits import Observed, RunLimits, are_unexplained, critical_path, waits
 from planner.plan.model import Action, ActionPlan
-from planner.plan.states import ActionState, PlanState
-
-_RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
+from planner.plan.states import ActionState
 
 
 def timeline(
@@ -111,7 +109,7 @@ def _limits(assembly: Assembly, plan: ActionPlan, workers: int, *, is_stored: bo
     changed = {"max_workers": workers, **plan.limits}
     changed |= who_runs.of_last_run(assembly.plans, plan) if is_stored else {}
     workers = changed.pop("max_workers")
-    runs = is_stored and plan.state in _RUNNING
+    runs = is_stored and plan.state in who_runs.RUNNING
     return RunLimits(
         concurrency=concurrency_of(assembly, replace(plan, limits=changed), workers),
         held={
