@@ -13,7 +13,7 @@ import pytest
 from command_line import CommandLine
 
 from applier import configuration
-from applier.cli.views import FORMATS
+from applier.cli.diff_graph_report import FORMATS
 from applier.configuration.option_types import CheckedText, Webhooks
 from applier.run.holdings import asked
 
