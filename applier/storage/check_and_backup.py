@@ -16,7 +16,7 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from applier.errors import DamagedRecord, PlanNotFound, StoreError
-from applier.storage import damage, damaged_plans, event_rows, schema_version, statements
+from applier.storage import damage, event_rows, schema_version, statements
 from applier.storage.connection import Connector, Url, parse, shown
 from applier.storage.database_errors import Damaged, hinted, translate_errors
 from applier.storage.schema import INDEXES, MYSQL, SQLITE, TABLES, VERSION_TABLE, Dialect
@@ -191,7 +191,7 @@ def _read(begin: Begin, statement: str, problems: list[str]) -> list[Row]:
 
 def _of_plan(begin: Begin, uuid: str) -> Iterator[str]:
     try:
-        yield from damaged_plans.problems(begin, uuid)
+        yield from damage.problems(begin, uuid)
     except PlanNotFound:
         yield "its row cannot be found: an index is damaged"
         return

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds invalid values and contradictions in rows, by pure functions of rows as they are stored."""
+"""Finds invalid values and contradictions in rows as they are stored."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
 
-from applier.storage import rows, schema, state_refusals
+from applier.errors import PlanNotFound
+from applier.storage import rows, schema, state_refusals, statements
+from applier.storage.database_errors import Damaged
 from applier.storage.schema import TABLES
 from applier.storage.statements import Row, UnreadableValue
+from applier.storage.transactions import Transaction
 from applier.store.plans import overview_of
 from applier.store.worker_jobs import JobTask, StopReason, WorkerJobState
 from planner import guards
@@ -262,3 +266,21 @@ def _together(head: Row, states: Sequence[Row]) -> Iterator[str]:
     for row in states:
         if state in _ENDED and row["state"] in (ActionState.PENDING, ActionState.ONGOING):
             yield f"it is {state}, and its action {short(row['uuid'])} is {row['state']}"
+
+
+def problems(read: Callable[[], AbstractContextManager[Transaction]], uuid: str) -> list[str]:
+    """Return the problems of the rows of a plan and its actions; an empty list if they are sound.
+
+    Raises PlanNotFound.
+    """
+    where = {"plan_uuid": uuid}
+    try:
+        with read() as transaction:
+            heads = transaction.read_unconverted(statements.PLAN, where)
+            planned = transaction.read_unconverted(statements.ACTIONS, where)
+            states = transaction.read_unconverted(statements.STATES, where)
+    except Damaged as error:
+        return [f"a part of it cannot be read: {error.__cause__ or error}"]
+    if not heads:
+        raise PlanNotFound(uuid)
+    return of_plan(heads[0], planned, states)

@@ -1,22 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged plans: lists them with the others, and finds their problems."""
+"""Lists damaged plans with the others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Any, TypeVar
 
-from applier.errors import DamagedRecord, PlanNotFound
 from applier.storage import damage, list_statements, rows, statements
 from applier.storage.damaged_rows import escaped
 from applier.storage.database import Database, plan_row
 from applier.storage.database_errors import Damaged
 from applier.storage.statements import UnreadableValue
-from applier.storage.transactions import Transaction
 from applier.store import TIMES, PlanSummary
-from planner.errors import short
 from planner.plan.states import PlanState
 
 T = TypeVar("T")
@@ -68,7 +65,7 @@ def _summary(
 
 def _damaged(database: Database, uuid: str) -> PlanSummary:
     """Return the summary of a damaged plan, with name, planner and state if these can be read."""
-    wrong, head = problems(database.read, uuid), dict[str, Any]()
+    wrong, head = damage.problems(database.read, uuid), dict[str, Any]()
     with suppress(ValueError, Damaged), database.read() as transaction:
         (found,) = transaction.read_unconverted(statements.PLAN, {"plan_uuid": uuid})
         head.update(found)
@@ -83,32 +80,3 @@ def _damaged(database: Database, uuid: str) -> PlanSummary:
         actions={},
         damage=wrong[0] if wrong else "its rows cannot be read",
     )
-
-
-def problems(read: Callable[[], AbstractContextManager[Transaction]], uuid: str) -> list[str]:
-    """Return the problems of the rows of a plan and its actions; an empty list if they are sound.
-
-    Raises PlanNotFound.
-    """
-    where = {"plan_uuid": uuid}
-    try:
-        with read() as transaction:
-            heads = transaction.read_unconverted(statements.PLAN, where)
-            planned = transaction.read_unconverted(statements.ACTIONS, where)
-            states = transaction.read_unconverted(statements.STATES, where)
-    except Damaged as error:
-        return [f"a part of it cannot be read: {error.__cause__ or error}"]
-    if not heads:
-        raise PlanNotFound(uuid)
-    return damage.of_plan(heads[0], planned, states)
-
-
-def reading(database: Database, uuid: str, work: Callable[[Transaction], T]) -> T:
-    """Return what ``work`` reads of a plan; if it is damaged, the error has all its problems."""
-    try:
-        return database.reading(work)
-    except DamagedRecord as damaged:
-        found = database.tried(lambda: problems(database.read, uuid))
-        if found:
-            raise DamagedRecord(f"plan {short(uuid)}", found) from damaged
-        raise

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from applier.backoff import delays_s
 from applier.errors import DamagedRecord, DamagedRow, DamagedRows, PlanNotFound, StoreError
-from applier.storage import database_errors, schema_version, statements
+from applier.storage import damage, database_errors, schema_version, statements
 from applier.storage.connection import Connector, SameFile, parse, shown
 from applier.storage.damaged_rows import SoundRows
 from applier.storage.database_errors import (
@@ -32,6 +32,7 @@ from applier.storage.schema import is_process_id
 from applier.storage.statements import AT_ONCE, Row, UnreadableValue
 from applier.storage.transactions import Rows, Transaction, Transactions
 from applier.storage.unwritable import Unwritable, is_only_unwritable
+from planner.errors import short
 from planner.schemas import ranges
 
 T = TypeVar("T")
@@ -204,6 +205,16 @@ class Database:
                 return work(transaction)
 
         return self.tried(read, lost_too=lost_too)
+
+    def reading_plan(self, uuid: str, work: Callable[[Transaction], T]) -> T:
+        """Return what ``work`` reads of a plan; an error has all damage of it."""
+        try:
+            return self.reading(work)
+        except DamagedRecord as damaged:
+            found = self.tried(lambda: damage.problems(self.read, uuid))
+            if found:
+                raise DamagedRecord(f"plan {short(uuid)}", found) from damaged
+            raise
 
     def writing(self, work: Callable[[Transaction], T], *, lost_too: bool = True) -> T:
         """Return what ``work`` returns in a transaction for writing, repeated by :meth:`tried`."""

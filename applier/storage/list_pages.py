@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from applier.errors import ActionNotFound, DamagedRecord, PlanNotFound
-from applier.storage import damaged_plans, list_statements, rows, statements
+from applier.storage import list_statements, rows, statements
 from applier.storage.database import PartOfStore, plan_row, require_listed
 from applier.storage.database_errors import Damaged
 from applier.storage.statements import Row, UnreadableValue
@@ -94,7 +94,7 @@ class Pages(PartOfStore):
             plan = rows.part_of(head, transaction.read(statements.REQUESTED, where))
             return LongPlan(plan, rows.reading(overview_of)(head["overview"]), states)
 
-        return damaged_plans.reading(self._database, uuid, load)
+        return self._database.reading_plan(uuid, load)
 
     def planned_actions(
         self,

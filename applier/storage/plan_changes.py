@@ -9,7 +9,7 @@ from types import EllipsisType
 
 from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, PlanConflict
-from applier.storage import damaged_plans, rows, state_refusals, statements
+from applier.storage import damage, rows, state_refusals, statements
 from applier.storage.database import PartOfStore
 from applier.storage.state_changes import (
     Move,
@@ -168,7 +168,7 @@ class PlanChanges(PartOfStore):
         """
 
         def remove() -> None:
-            if not damaged_plans.problems(self._database.read, uuid):
+            if not damage.problems(self._database.read, uuid):
                 raise PlanConflict(uuid, "sound", f"plan {short(uuid)} is not damaged")
             with self._database.write() as transaction:
                 for statement in statements.ALL_OF_A_PLAN:

@@ -115,7 +115,7 @@ class Plans(PartOfStore, RunStore):
             _require_usable(plan)
             return plan
 
-        return damaged_plans.reading(self._database, uuid, load)
+        return self._database.reading_plan(uuid, load)
 
     def load_part(self, uuid: str, reference: str) -> ActionPlan:
         """Load a plan with few of its actions: as many as are needed to explain one of them.
@@ -124,7 +124,7 @@ class Plans(PartOfStore, RunStore):
         them, through joins, and all that run. The digest is not compared. Raises PlanNotFound.
         """
         part = partial(_part, uuid=uuid, reference=reference)
-        return damaged_plans.reading(self._database, uuid, part)
+        return self._database.reading_plan(uuid, part)
 
     def _overview_of_new(self, plan: ActionPlan) -> tuple[str | None, Mapping[str, int]]:
         """Return what is kept of a long plan: its overview as JSON, and the waves of its actions.

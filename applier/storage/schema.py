@@ -190,8 +190,8 @@ def insert_into(table: str, given: tuple[str, ...]) -> str:
     Those that are no columns of the table are ignored. Other columns are left to the database.
     """
     names = [name for name in TABLES[table] if name in given]
-    columns = ", ".join(f'"{name}"' if name in _QUOTED else name for name in names)
-    return f"INSERT INTO {table} ({columns}) VALUES ({', '.join(f':{name}' for name in names)})"
+    columns = ", ".join([f'"{name}"' if name in _QUOTED else name for name in names])
+    return f"INSERT INTO {table} ({columns}) VALUES (:{', :'.join(names)})"
 
 
 def words(values: Iterable[str]) -> str:

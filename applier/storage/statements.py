@@ -211,7 +211,8 @@ class Compiled:
         ``table``, the types of all values are checked: SQLite stores any in any column.
         """
         # Few combinations of types occur, and each is checked once.
-        for kinds in {tuple(map(type, values)) for values in found if table} - self._accepted:
+        combinations = {tuple(map(type, values)) for values in found} if table else set()
+        for kinds in combinations - self._accepted:
             for (name, *_), kind in zip(described, kinds, strict=True):
                 if not issubclass(kind, (*types(str(table)).get(name, (object,)), type(None))):
                     raise UnreadableValue(f"{name} is of another type than its column")
