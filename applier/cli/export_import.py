@@ -11,7 +11,7 @@ from applier.cli import arguments
 from applier.cli.arguments import PLAN, argument
 from applier.cli.exit_codes import REFUSED
 from applier.cli.verb import ListVerb, Verb, rendered
-from applier.operations import durations
+from applier.operations import measured_durations
 from applier.wording import duration
 
 
@@ -69,10 +69,10 @@ class DurationList(ListVerb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         whole = parsed_args.formatter != "table"
-        found = durations.listed(self.session)
+        found = measured_durations.listed(self.session)
         columns = ("type", "size", "node", "samples", "imported", "median", "9 in 10")
         if whole:
-            return durations.Known._fields, found
+            return measured_durations.Known._fields, found
         return columns, (
             (
                 *(known.action_type, known.size or "", known.node or ""),
@@ -89,14 +89,14 @@ class DurationExport(Verb):
     At most the latest 500 of each action type; imported ones are left out.
     """
 
-    EXAMPLES = ("duration export --out durations.json", "duration export -f yaml")
+    EXAMPLES = ("duration export --out measured_durations.json", "duration export -f yaml")
     ARGUMENTS = (
         argument("-f --format", "default: json", choices=["json", "yaml"], default="json"),
         argument("--out FILE", "write them to a file"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        found = durations.exported(self.session)
+        found = measured_durations.exported(self.session)
         text = rendered(found, parsed_args.format)
         self.write(text, parsed_args.out)
         return 0
@@ -109,10 +109,10 @@ class DurationImport(Verb):
     count after those that were measured here. The history records who imported them.
     """
 
-    EXAMPLES = ("duration import durations.json",)
+    EXAMPLES = ("duration import measured_durations.json",)
     ARGUMENTS = (argument("FILE", "what 'duration export' wrote ('-': standard input)"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         document = arguments.opened(parsed_args.file)
-        durations.import_from(self.session, self.operator, document)
+        measured_durations.import_from(self.session, self.operator, document)
         return 0

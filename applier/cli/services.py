@@ -25,7 +25,7 @@ from applier.wording import ago, count, some
 from planner.plan.states import ActionState, PlanState
 
 if TYPE_CHECKING:
-    from applier.machines.job_states import FoundJob
+    from applier.machines.found_jobs import FoundJob
     from applier.machines.open_machines import OpenMachines
     from planner.plan.model import ActionPlan
 

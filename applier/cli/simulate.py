@@ -19,7 +19,7 @@ from planner.errors import InvalidInput, Mistake
 from planner.plan.model import ActionPlan
 
 if TYPE_CHECKING:
-    from applier.run.durations import PastDurations
+    from applier.run.expected_durations import PastDurations
     from applier.scheduling.forecast import Forecast
     from planner.documents import Document
 
@@ -190,7 +190,7 @@ class Simulate(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.cli.reporters import forecasts
         from applier.operations import predictions
-        from applier.run.durations import RECORD
+        from applier.run.expected_durations import RECORD
 
         keys, combinations = expand(parsed_args.set)
         document = None

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from applier.contracts import Ended, StopSignal
 from applier.errors import JobLost
-from applier.machines.job_states import FoundJob, code_of
+from applier.machines.found_jobs import FoundJob, code_of
 
 #: Seconds between SIGTERM and SIGKILL.
 GRACE_S = 2.0
@@ -105,7 +105,7 @@ def follow(
     """Pass the output of a job on until it has ended; end it at a stop or the time-out.
 
     Once ``let_go`` is set, a stop leaves it running and raises JobLost. Raises what the job raises,
-    and as :func:`applier.machines.job_states.code_of`. May be repeated after an error.
+    and as :func:`applier.machines.found_jobs.code_of`. May be repeated after an error.
     """
     why, until = None, 0.0
     with closing(job.pieces(tail)) as pieces:

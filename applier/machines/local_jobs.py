@@ -24,11 +24,11 @@ from typing import TypeVar
 from applier.backoff import delays_s
 from applier.contracts import Ended, StopSignal
 from applier.errors import ActionFailed, JobLost, shortage_in
-from applier.machines import following, job_scripts, job_states
+from applier.machines import following, found_jobs, job_scripts
 from applier.machines.attempt_jobs import ENDED, AttemptJobs
 from applier.machines.following import POLL_S, Job, Piece, Tail, follow, let_go_of
+from applier.machines.found_jobs import FoundJob, JobState
 from applier.machines.job_names import REMOVED, VARIABLE
-from applier.machines.job_states import FoundJob, JobState
 
 LOG = logging.getLogger(__name__)
 Made = TypeVar("Made")
@@ -39,17 +39,6 @@ LONGEST_POLL_S = 0.5
 #: The seconds between two tries during a shortage: the first, and the longest.
 FIRST_S, LONGEST_S = 0.1, 2.0
 _PIECE = 65536
-_SHELL = "/bin/sh"
-
-
-def find(place: Path, prefix: str = "", mark: str = "") -> list[FoundJob]:
-    """Return the jobs in ``place`` whose folders begin with a prefix.
-
-    With a ``mark``, a job whose wrapper does not run has the processes that carry the mark.
-    """
-    if not place.is_dir():
-        return []
-    return list(job_states.parse(_shell(job_scripts.finding(prefix, mark, str(place)))))
 
 
 def end(folder: Path, mark: str, grace_s: float | None = None) -> None:
@@ -58,7 +47,7 @@ def end(folder: Path, mark: str, grace_s: float | None = None) -> None:
     By default, these are GRACE_S. Returns when that is done.
     """
     grace_s = following.GRACE_S if grace_s is None else grace_s
-    _shell(job_scripts.ending(folder.name, mark, grace_s, str(folder.parent)))
+    found_jobs.shell(job_scripts.ending(folder.name, mark, grace_s, str(folder.parent)))
 
 
 def remove(folders: Iterable[Path]) -> None:
@@ -173,7 +162,15 @@ class LocalJob(Job):
         out = FileIO(self._folder / "out", "a+")
         try:
             self._child = subprocess.Popen(
-                [_SHELL, "-c", job_scripts.WRAPPER, "job", str(self._folder), cwd or "", *program],
+                [
+                    found_jobs.SHELL,
+                    "-c",
+                    job_scripts.WRAPPER,
+                    "job",
+                    str(self._folder),
+                    cwd or "",
+                    *program,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -234,7 +231,7 @@ class LocalJob(Job):
         path = str(self._folder)
         with suppress(FileNotFoundError, ValueError):
             code = int((self._folder / "rc").read_text(encoding="utf-8"))
-            return FoundJob(path, JobState.ENDED, job_states.exit_code(code))
+            return FoundJob(path, JobState.ENDED, found_jobs.exit_code(code))
         found = replace(self._look(), folder=path)
         if found.state is JobState.NONE and not found.left and (self._folder / "pid").exists():
             return replace(found, state=JobState.KILLED)  # before its ``pid`` was whole
@@ -242,7 +239,7 @@ class LocalJob(Job):
 
     def _look(self) -> FoundJob:
         name = self._folder.name
-        alike = find(self._folder.parent, name, self._name.mark)
+        alike = found_jobs.find(self._folder.parent, name, self._name.mark)
         return next((job for job in alike if job.folder == name), FoundJob(name, JobState.MISSING))
 
     def _end_after(self, reason: BaseException) -> None:
@@ -329,23 +326,3 @@ def _check_program(program: Sequence[str], env: Mapping[str, str], cwd: str | No
 def _may_go_on(reason: OSError) -> JobLost:
     text = f"the command can no longer be followed: {reason.strerror or reason}; it may go on"
     return JobLost(text, is_over=False)
-
-
-def _shell(script: bytes) -> str:
-    """Run a script of :mod:`applier.machines.job_scripts`, and return its standard output.
-
-    Raises JobLost if the shell fails, because its output may not be whole. It has a session of its
-    own: an interrupt from the keyboard does not reach it.
-    """
-    done = subprocess.run(
-        [_SHELL, "-s"],
-        input=script,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        check=False,
-        start_new_session=True,
-    )
-    if done.returncode != 0:
-        text = f"the shell that looks for commands here has failed: exit code {done.returncode}"
-        raise JobLost(text, is_over=False)
-    return done.stdout.decode(errors="replace")

@@ -12,13 +12,13 @@ from applier.contracts import Machine, Machines, StopSignal
 from applier.errors import ActionFailed
 from applier.extras import MissingExtra
 from applier.machines import address as addresses
-from applier.machines import local_jobs
+from applier.machines import found_jobs, local_jobs
 from applier.machines.address import SshSettings
 from applier.machines.attempt_jobs import AttemptJobs, Permit, boot_id, origin
 from applier.machines.following import GRACE_S
+from applier.machines.found_jobs import FoundJob, JobState, parse
 from applier.machines.job_names import AttemptName, is_job_or_permit, mark_of
 from applier.machines.job_scripts import ending, finding
-from applier.machines.job_states import FoundJob, JobState, parse
 from applier.machines.local_machine import Local
 from applier.machines.simulated_nodes import NodeSimulation, SimulationSettings
 from planner.plan.states import Outcome
@@ -84,7 +84,7 @@ class OpenMachines(Machines):
         the mark. Raises ActionFailed or ConnectionError if the machine cannot be reached.
         """
         if address is None:
-            return local_jobs.find(self._place, prefix, mark) if self._place else []
+            return found_jobs.find(self._place, prefix, mark) if self._place else []
         shell = self._opened().shell(_parsed(address), finding(prefix, mark))
         return list(parse(shell.result()))
 

@@ -28,7 +28,7 @@ from applier.machines.address import Address
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.connections import SHELL, Connections, NoAnswer, result, sentence
 from applier.machines.following import POLL_S, Job, Piece, Tail, follow, let_go_of
-from applier.machines.job_states import FoundJob, JobState, exit_code, parse
+from applier.machines.found_jobs import FoundJob, JobState, exit_code, parse
 
 LOG = logging.getLogger(__name__)
 

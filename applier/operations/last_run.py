@@ -12,7 +12,7 @@ from applier.assembly import Assembly
 from applier.contracts import MAX_WORKERS
 from applier.operations import who_runs
 from applier.operations.predictions import makespan_s, past_durations
-from applier.run.durations import NOTHING
+from applier.run.expected_durations import NOTHING
 from applier.store import Attempt, PlanStore, RunStore
 from applier.wording import one_line, some
 from planner.plan.guarantees import half_done

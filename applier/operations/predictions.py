@@ -11,7 +11,7 @@ from typing import Any
 from applier.assembly import Assembly, now
 from applier.engines.tasks import only_waiting, workerless
 from applier.guarding.nights import Night, nights
-from applier.run import durations as past
+from applier.run import expected_durations as past
 from applier.run.plan_cloud import name_of
 from applier.scheduling.concurrency import Concurrency, QueueLimits, queue_limits
 from applier.scheduling.course import Ranking

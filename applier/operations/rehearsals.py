@@ -15,9 +15,9 @@ from applier.guarding.failure_budget import FailureBudget
 from applier.operations.predictions import concurrency_of
 from applier.rehearsal import rehearsal_figures
 from applier.rehearsal.faults import Attempts, Fault, concerned
+from applier.rehearsal.one_rehearsal import HomesOfPlan, Rehearsal, Rehearsed
 from applier.rehearsal.rehearsal_figures import Lowered, OfAction, RehearsalFigures, figures
-from applier.rehearsal.rehearsed import HomesOfPlan, Rehearsal, Rehearsed
-from applier.run.durations import PastDurations
+from applier.run.expected_durations import PastDurations
 from applier.run.plan_cloud import name_of
 from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Course, Ranking

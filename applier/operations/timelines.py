@@ -13,7 +13,7 @@ from applier.errors import DamagedRecord, PlanNotFound
 from applier.operations import who_runs
 from applier.operations.last_run import attempts_of, fresh
 from applier.operations.predictions import concurrency_of, past_durations
-from applier.run.durations import NOTHING
+from applier.run.expected_durations import NOTHING
 from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Course, Ranking, Timeline
 from applier.scheduling.forecast import forecast

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from applier.contracts import MAX_WORKERS
-from applier.rehearsal.rehearsed import Rehearsed
+from applier.rehearsal.one_rehearsal import Rehearsed
 from applier.scheduling.concurrency import Concurrency
 from planner.plan.model import JOIN, Action
 from planner.plan.states import WELL, ActionState, PlanState
@@ -56,9 +56,9 @@ class RehearsalFigures(NamedTuple):
     all runs, infinite for one that does not end. ``wrong`` are numbers of actions that went wrong
     in a run, ``wrong_mean`` is their mean. ``stopped_by`` counts the runs that each guard stopped
     or, for ``needs``, in which it kept actions from running. ``homeless`` are the largest numbers
-    of instances without a home (:class:`applier.rehearsal.rehearsed.Homes`) at one time of a run,
-    ``homeless_runs`` is the number of runs with the worst of them, ``homeless_left`` the largest
-    number at the end of a run.
+    of instances without a home (:class:`applier.rehearsal.one_rehearsal.Homes`) at one time of a
+    run, ``homeless_runs`` is the number of runs with the worst of them, ``homeless_left`` the
+    largest number at the end of a run.
     """
 
     runs: int

@@ -19,7 +19,7 @@ from applier.report import attention, heads, inputs, what_if
 from applier.report.action_rows import OUTPUT, SLIGHT_S, Row, numbered, rows
 from applier.report.attention import Button, Need, ProgressBar
 from applier.report.what_if import CurvePoint
-from applier.run.durations import Durations, PlannedAndTaken, by_type
+from applier.run.expected_durations import Durations, PlannedAndTaken, by_type
 from applier.scheduling.forecast import Forecast
 from applier.store import PlanSummary
 from applier.timeline import svg as timeline_svg

@@ -19,7 +19,7 @@ from http.client import HTTPException
 
 from applier.configuration.option_types import shown_probe
 from applier.guarding.windows import NodeWork
-from applier.run.durations import CAUTIOUS, PastDurations, estimates
+from applier.run.expected_durations import CAUTIOUS, PastDurations, estimates
 from applier.scheduling.decisions import Holding
 from applier.scheduling.failures import TypePolicy
 from applier.store.runs import Sample

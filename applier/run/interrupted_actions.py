@@ -29,7 +29,7 @@ from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, StateReason
 
 if TYPE_CHECKING:
-    from applier.machines.job_states import FoundJob
+    from applier.machines.found_jobs import FoundJob
     from applier.machines.open_machines import AttemptMachines
     from applier.storage.sql_store import SqlStore
 

@@ -25,7 +25,7 @@ from applier.engines.recorder import Recorder
 from applier.engines.tasks import only_waiting, task_maker, workerless
 from applier.errors import DamagedRecord, GuardRefusal, RequestsUnread, StoreError, sound_part
 from applier.run import plan_cloud
-from applier.run.durations import NOTHING, PastDurations, estimates
+from applier.run.expected_durations import NOTHING, PastDurations, estimates
 from applier.run.heartbeats_and_requests import Heartbeats, Periodic, RequestReader, can_follow
 from applier.run.interrupted_actions import (
     Finding,

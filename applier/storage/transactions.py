@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs transactions by the cursors of a driver, on connections that are kept between them."""
+"""Runs transactions by the cursors of a driver, on connections that are kept between them.
+
+:mod:`applier.storage.database` repeats transactions; here, an idle connection is replaced once.
+"""
 
 from __future__ import annotations
 

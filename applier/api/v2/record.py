@@ -10,8 +10,8 @@ from applier.api.v2 import schemas
 from applier.api.v2.answers import show_new
 from applier.api.v2.operation import Operation, moment
 from applier.api.v2.plans import require_allowed
-from applier.operations import durations as recorded
 from applier.operations import export_import, removal
+from applier.operations import measured_durations as recorded
 
 _RULE = "record:administer"
 

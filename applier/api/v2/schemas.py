@@ -15,7 +15,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from applier.contracts import Approval, HistoryEntry, Request
 from applier.notifications.schema import SCHEMA as EVENTS
 from applier.operations.creation import POLICIES
-from applier.operations.durations import Known
+from applier.operations.measured_durations import Known
 from applier.store import Attempt, PlanSummary
 from applier.store import Service as ServiceEntry
 from applier.store.entries import DeadEvent, Subscription, Trouble

@@ -9,8 +9,8 @@ import pytest
 from sample_plans import new_plan
 
 from applier.cli.services import Leftover, leftover
+from applier.machines.found_jobs import FoundJob, JobState
 from applier.machines.job_names import AttemptName, unnamed
-from applier.machines.job_states import FoundJob, JobState
 from planner.plan.states import ActionState, PlanState
 
 PLAN = new_plan("before", "reboot", "after")

@@ -19,11 +19,11 @@ from pathlib import Path
 import pytest
 
 from applier.errors import ActionFailed, JobLost
-from applier.machines import job_scripts, local_jobs
+from applier.machines import found_jobs, job_scripts, local_jobs
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.following import LET_GO
+from applier.machines.found_jobs import FoundJob, JobState, parse
 from applier.machines.job_names import AttemptName, attempt_of
-from applier.machines.job_states import FoundJob, JobState, parse
 from applier.machines.local_jobs import LocalJob
 from applier.machines.local_machine import Local
 from applier.machines.open_machines import OpenMachines
@@ -61,7 +61,7 @@ def test_a_job_leaves_its_output_and_its_exit_code(place):
     assert (folder / "out").read_text() == f"{JOB.mark}\n"
     assert (folder / "rc").read_text() == "7\n"
     assert (place.stat().st_mode & 0o777, folder.stat().st_mode & 0o777) == (0o700, 0o700)
-    (found,) = local_jobs.find(place, ATTEMPT.prefix, JOB.mark)
+    (found,) = found_jobs.find(place, ATTEMPT.prefix, JOB.mark)
     assert (found.state, found.code) == (JobState.ENDED, 7)
 
 
@@ -356,7 +356,7 @@ def test_one_that_is_stopped_before_it_has_descriptors_is_not_started(place, tmp
     with without_descriptors(), pytest.raises(OSError, match="Too many open files") as refused:
         run(place, f"echo ran >> {tmp_path}/ran", stop=stopped)
     assert not isinstance(refused.value, JobLost)
-    assert local_jobs.find(place, ATTEMPT.prefix, JOB.mark)[0].state is JobState.NONE
+    assert found_jobs.find(place, ATTEMPT.prefix, JOB.mark)[0].state is JobState.NONE
     assert not (tmp_path / "ran").exists()
 
 
@@ -401,7 +401,7 @@ def test_one_that_ends_without_descriptors_is_followed_to_its_end(place):
 def test_a_folder_without_a_process_is_started(place):
     """Its starter was killed before the wrapper began."""
     (place / JOB.folder).mkdir(parents=True)
-    assert local_jobs.find(place)[0].state is JobState.NONE
+    assert found_jobs.find(place)[0].state is JobState.NONE
     assert run(place, "exit 4").code == 4
 
 
@@ -421,7 +421,7 @@ def test_one_that_a_stop_is_to_leave_running_goes_on_and_is_followed_by_the_next
     with pytest.raises(JobLost, match="let go") as lost:
         run(place, line, stop=stop, let_go=let_go, output=lambda _: stop.set())
     assert not lost.value.is_over
-    assert local_jobs.find(place)[0].state is JobState.RUNS
+    assert found_jobs.find(place)[0].state is JobState.RUNS
     printed: list[str] = []
 
     def go(text: str) -> None:
@@ -466,7 +466,7 @@ def test_one_that_was_killed_with_its_wrapper_is_lost(place):
     with pytest.raises(JobLost, match="killed together") as lost:
         run(place, "echo $$; exec sleep 1000", output=kill)
     assert lost.value.is_over
-    (found,) = local_jobs.find(place, ATTEMPT.prefix, JOB.mark)
+    (found,) = found_jobs.find(place, ATTEMPT.prefix, JOB.mark)
     assert found.is_lost
 
 
@@ -479,7 +479,7 @@ def test_processes_that_outlive_the_wrapper_are_followed_to_their_end(place, tmp
         if not told:
             wrapper = int((place / JOB.folder / "pid").read_text().split()[0])
             os.killpg(wrapper, signal.SIGKILL)
-        elif local_jobs.find(place, JOB.folder, JOB.mark)[0].state == "killed":
+        elif found_jobs.find(place, JOB.folder, JOB.mark)[0].state == "killed":
             (tmp_path / "go").touch()
         told.extend(text.split())
 
@@ -499,7 +499,7 @@ def test_processes_that_outlive_the_wrapper_are_stopped(place):
 
     ended = run(place, "setsid sh -c 'echo tick; exec sleep 1000' & wait", output=tick, stop=stop)
     assert (ended.code, ended.why) == (-signal.SIGKILL, "stop")
-    assert local_jobs.find(place, JOB.folder, JOB.mark)[0].left == ()
+    assert found_jobs.find(place, JOB.folder, JOB.mark)[0].left == ()
 
 
 def test_one_whose_wrapper_finds_no_room_was_not_started(place, tmp_path, monkeypatch):
@@ -525,7 +525,7 @@ def test_a_wrapper_that_is_slow_to_say_that_it_runs_is_followed(
     waits = f"until [ -e {gate} ]; do sleep 0.05; done; {tells}"
     slow = job_scripts.WRAPPER.replace(tells, waits)
     command = ["/bin/sh", "-c", slow, "job", str(folder), "", "/bin/sh", "-c", line]
-    find, found, started = local_jobs.find, [], []
+    find, found, started = found_jobs.find, [], []
 
     def looks(*given):
         if not started:
@@ -546,7 +546,7 @@ def test_a_wrapper_that_is_slow_to_say_that_it_runs_is_followed(
             started[0].wait(PATIENCE_S)
         return goes_on(*given)
 
-    monkeypatch.setattr(local_jobs, "find", looks)
+    monkeypatch.setattr(found_jobs, "find", looks)
     monkeypatch.setattr(LocalJob, "_goes_on", asks_late)
     printed = []
     ended = run(place, line, output=printed.append)
@@ -683,7 +683,7 @@ def test_a_process_number_that_is_used_again_is_no_job(place):
     (folder / "rc").unlink()
     _, _, boot, up = (folder / "pid").read_text().split()
     (folder / "pid").write_text(f"{os.getpid()} 1 {boot} {up}\n")
-    assert local_jobs.find(place)[0].state is JobState.KILLED
+    assert found_jobs.find(place)[0].state is JobState.KILLED
 
 
 def test_a_stop_reaches_what_left_the_session(place):
@@ -706,7 +706,7 @@ def test_the_marks_of_two_attempts_are_told_apart(place):
     def look(text: str) -> None:
         printed.append(text)
         (place / JOB.folder).mkdir()
-        found = local_jobs.find(place, ATTEMPT.prefix, JOB.mark)
+        found = found_jobs.find(place, ATTEMPT.prefix, JOB.mark)
         assert [job.left for job in found] == [()]
         stop.set()
 

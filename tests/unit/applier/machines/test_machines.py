@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from applier.errors import ActionFailed, JobLost
-from applier.machines import local_jobs
+from applier.machines import found_jobs
 from applier.machines.address import Address, host_of, parse
 from applier.machines.local_machine import Local
 from applier.machines.open_machines import OpenMachines
@@ -69,7 +69,7 @@ def test_a_search_here_whose_shell_is_killed_does_not_say_that_no_command_runs(
     shell.write_text("#!/bin/sh\nkill -KILL $$\n")
     shell.chmod(0o755)
     (tmp_path / "p.a.1.1").mkdir()
-    monkeypatch.setattr(local_jobs, "_SHELL", str(shell))
+    monkeypatch.setattr(found_jobs, "SHELL", str(shell))
     machines = OpenMachines(place=tmp_path)
     for ask in (lambda: machines.find(None), lambda: machines.end(None, "p.a.1.1", "p/a/1")):
         with pytest.raises(JobLost, match="has failed: exit code -9") as lost:
@@ -80,4 +80,4 @@ def test_a_search_here_whose_shell_is_killed_does_not_say_that_no_command_runs(
 @pytest.mark.slow
 def test_an_interrupt_from_the_keyboard_does_not_reach_a_shell_that_ends_commands():
     """It goes to all processes of the session that has the terminal."""
-    assert int(local_jobs._shell(b"ps -o sid= -p $$")) != os.getsid(0)
+    assert int(found_jobs.shell(b"ps -o sid= -p $$")) != os.getsid(0)

@@ -12,7 +12,7 @@ from applier.actions.markers import Nop
 from applier.contracts import Claimant, Verified
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed
-from applier.machines.job_states import FoundJob, JobState
+from applier.machines.found_jobs import FoundJob, JobState
 from applier.run.interrupted_actions import InterruptedActions
 from planner.plan.model import Action
 from planner.plan.states import ActionState, StateReason

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from applier.run.durations import by_type
+from applier.run.expected_durations import by_type
 from planner.plan.model import Action
 from planner.plan.states import ActionState
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier.run.durations import PRIOR, Pooled
+from applier.run.expected_durations import PRIOR, Pooled
 
 seconds = st.integers(0, 1000).map(float)
 

@@ -19,7 +19,7 @@ from applier.contracts import JobOffer
 from applier.operations import services
 from applier.operations.predictions import predicted
 from applier.report import content
-from applier.run.durations import Durations
+from applier.run.expected_durations import Durations
 from applier.store.worker_jobs import Worker
 from applier.workers.follower import JobFollower
 

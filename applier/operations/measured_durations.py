@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from applier.assembly import Assembly
 from applier.operations import Operator
-from applier.run.durations import CAUTIOUS, SamplesOfType
+from applier.run.expected_durations import CAUTIOUS, SamplesOfType
 from applier.store.runs import MOST, Sample
 from applier.wording import count
 from planner.errors import InvalidInput, Mistake

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from applier.run.durations import Durations, PastDurations, estimates
+from applier.run.expected_durations import Durations, PastDurations, estimates
 from applier.scheduling.failures import TypePolicy
 from applier.store.runs import Sample
 from planner.plan.model import JOIN, Action, ActionPlan

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from random_plans import random_plan
 
 from applier.rehearsal.faults import Attempts, chance, concerned, read
+from applier.rehearsal.one_rehearsal import HomesOfPlan, Rehearsal, Rehearsed
 from applier.rehearsal.rehearsal_figures import HANGS, NEEDS, figures, quantiles
-from applier.rehearsal.rehearsed import HomesOfPlan, Rehearsal, Rehearsed
 from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Course, Ranking
 from applier.scheduling.failures import FailureRules, OnFailure, TypePolicy

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a job on its machine, its exit code, and the error if its end is not known.
+"""Finds the jobs of a machine: the state of each, its exit code, the error if its end is unknown.
 
 =============  =======================================  =========================================
 State          What is seen on the machine              What a follower does
@@ -21,13 +21,18 @@ elsewhere      no folder, but processes of the job      never begins it: its fol
 from __future__ import annotations
 
 import signal
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from applier.errors import ActionFailed, JobLost
+from applier.machines import job_scripts
 from applier.machines.job_names import AttemptName, attempt_of
 
+#: What runs the scripts of jobs here.
+SHELL = "/bin/sh"
 #: Above this, the exit code of a shell means a signal.
 _SIGNALLED = 128
 
@@ -161,3 +166,33 @@ def code_of(found: FoundJob, why: str | None, host: str | None = None) -> int | 
 
 def _pids(pids: tuple[int, ...]) -> str:
     return ", ".join(map(str, pids))
+
+
+def find(place: Path, prefix: str = "", mark: str = "") -> list[FoundJob]:
+    """Return the jobs in ``place`` whose folders begin with a prefix.
+
+    With a ``mark``, a job whose wrapper does not run has the processes that carry the mark.
+    """
+    if not place.is_dir():
+        return []
+    return list(parse(shell(job_scripts.finding(prefix, mark, str(place)))))
+
+
+def shell(script: bytes) -> str:
+    """Run a script of :mod:`applier.machines.job_scripts`, and return its standard output.
+
+    Raises JobLost if the shell fails, because its output may not be whole. It has a session of its
+    own: an interrupt from the keyboard does not reach it.
+    """
+    done = subprocess.run(
+        [SHELL, "-s"],
+        input=script,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=False,
+        start_new_session=True,
+    )
+    if done.returncode != 0:
+        text = f"the shell that looks for commands here has failed: exit code {done.returncode}"
+        raise JobLost(text, is_over=False)
+    return done.stdout.decode(errors="replace")
