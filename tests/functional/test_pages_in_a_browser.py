@@ -395,6 +395,10 @@ def test_a_long_table_shows_its_first_rows_until_more_are_wanted(browser, action
     browser.get("about:blank")
     browser.get(f"{address}#r240")
     assert browser.find_element("id", "r240").is_displayed()
+    browser.get("about:blank")
+    browser.get(address)
+    browser.execute_script("location.hash = 'r230'")
+    wait_until(lambda: browser.find_element("id", "r230").is_displayed())
 
 
 def test_without_a_script_everything_is_there_but_controls(browser, actionplan):

@@ -6,7 +6,7 @@
   const form = document.getElementById("filter");
   const shown = document.getElementById("shown");
   const STATE = 4, TYPE = 2, FIRST = 200;
-  const root = document.documentElement;
+  const root = document.documentElement, later = document.getElementById("later");
   if (!table || !form) return;
 
   const body = table.tBodies[0];
@@ -44,7 +44,7 @@
       if (row.hidden === fits) row.hidden = !fits;
       number += fits;
     }
-    const isCut = number > FIRST && !root.classList.contains("all-rows");
+    const isCut = number > FIRST && later && getComputedStyle(later).display !== "none";
     const said = `${isCut ? `the first ${FIRST}` : number} of ${all.length} actions`;
     if (shown.textContent !== said) shown.textContent = said;
   }
@@ -93,7 +93,6 @@
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
   refresh();
-  if (/^#r\d/.test(location.hash)) showAll();
   // live.js calls this with false when it has changed rows: they are not sorted, so that none moves.
   window.actionplanRefresh = refresh;
 
@@ -136,6 +135,14 @@
     place.scrollLeft = (place.scrollLeft + x) * grown - x;
     place.scrollTop = (place.scrollTop + y) * grown - y;
   }
+
+  // An address with the number of an action, also one that is typed later.
+  function follow() {
+    const row = /^#r\d+$/.test(location.hash) && document.getElementById(location.hash.slice(1));
+    if (row) open(row);
+  }
+  addEventListener("hashchange", follow);
+  follow();
 
   root.classList.add("scripted");
   document.addEventListener("click", (event) => {

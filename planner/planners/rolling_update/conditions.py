@@ -29,9 +29,12 @@ class Unresolved(Exception):
 
 
 def known(value: Any) -> Any:
-    """Return a value; raises Unresolved for UNRESOLVED."""
+    """Return a value; raises Unresolved if it is UNRESOLVED, or has it inside."""
     if value is UNRESOLVED:
         raise Unresolved
+    if isinstance(value, list | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            known(inner)
     return value
 
 
@@ -133,9 +136,10 @@ class TemplateValues:
             found = self.decided(self.conditions[node], (key, node))
             self._deciding.pop()
             return found
-        found = self.value(node, path) if isinstance(node, Mapping) else node
-        if found is UNRESOLVED:
-            return found
+        try:
+            found = known(self.value(node, path)) if isinstance(node, Mapping) else node
+        except Unresolved:
+            return UNRESOLVED
         if plain_text(found) not in ("true", "false", "True", "False"):
             text = f"no condition {found!r}; {accepted(str(found), self.conditions)}"
             return self.wrong(text, path)
