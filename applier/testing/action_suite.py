@@ -202,6 +202,11 @@ def _plan(action: type[ActionPlugin], parameters: Mapping[str, Any]) -> tuple[ob
     return touches, estimate, words
 
 
+def default_options(action: type[ActionPlugin]) -> dict[str, Any]:
+    """Return the values of ``context.options`` when nothing is configured."""
+    return {option.dest: option.default for option in action.OPTIONS}
+
+
 class ActionContract(DeclarationChecks, PlanningChecks):
     """Tests of the action type that the fixture ``action`` returns."""
 
@@ -220,7 +225,7 @@ class ActionContract(DeclarationChecks, PlanningChecks):
         Its machines are None for a type with USES_MACHINES = False, as in a run.
         """
         context = self.make_context(folder)
-        options = {**{one.dest: one.default for one in action.OPTIONS}, **context.options}
+        options = {**default_options(action), **context.options}
         machines = context.machines if action.USES_MACHINES else None
         return replace(context, options=options, machines=machines)
 
