@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from applier.errors import GuardRefusal
@@ -50,7 +50,7 @@ class NodeWork:
     def fits(self, action: Action, times: OpenTimes, now: datetime) -> bool:
         """Return whether windows are open until an action that starts now would have ended."""
         found = times.at(now)
-        return found is not None and now + timedelta(seconds=self.needed_s(action)) <= found.end
+        return found is not None and self.needed_s(action) <= (found.end - now).total_seconds()
 
 
 def require(

@@ -122,11 +122,10 @@ class LocalJob(Job):
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self._makes_folder():
             try:
-                found = once_granted(self._look, self._stop)
+                found = once_granted(self._begun, self._stop)
             except OSError as reason:
                 raise _may_go_on(reason) from reason
-            # If a wrapper is starting, only one of the two begins the command.
-            if found.state is not JobState.NONE or (found.left and self._stop.is_set()):
+            if found.state is not JobState.NONE or found.left:
                 self.began -= found.age_s or 0.0
                 return
         try:
@@ -149,6 +148,17 @@ class LocalJob(Job):
         except FileExistsError:
             return False
         return True
+
+    def _begun(self) -> FoundJob:
+        """Wait while a wrapper is starting and has not written its ``pid``; return the job then.
+
+        A stop ends the wait: the job still has the wrapper in ``left``.
+        """
+        found = self._look()
+        while found.state is JobState.NONE and found.left and not self._stop.is_set():
+            self._stop.wait(POLL_S)
+            found = self._look()
+        return found
 
     def _check_may_begin(self) -> None:
         """Raise ActionFailed if another applier forbids the attempt, or has recorded its end."""

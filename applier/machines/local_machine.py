@@ -8,7 +8,6 @@ import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from applier import whole_files
 from applier.contracts import Content, Ended, Machine, StopSignal
@@ -17,9 +16,6 @@ from applier.machines import job_scripts
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.following import Tail
 from applier.machines.local_jobs import LocalJob
-
-if TYPE_CHECKING:
-    pass
 
 
 class Local(Machine):

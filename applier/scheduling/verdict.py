@@ -219,6 +219,3 @@ def ending(
         state_reason=reason,
         message=message,
     )
-
-
-# Interrupted actions

@@ -135,8 +135,10 @@ class Pages(PartOfStore):
 
         def found(transaction: Transaction) -> PlannedAction:
             where = {"action_uuid": uuid, "plan_uuid": _holder(transaction, uuid, None)}
-            [action] = rows.planned_of(transaction.read(list_statements.ACTION, where))
-            return action
+            actions = rows.planned_of(transaction.read(list_statements.ACTION, where))
+            if not actions:
+                raise UnreadableValue(f"the rows of action {uuid} contradict each other")
+            return actions[0]
 
         return self._database.reading(found)
 
@@ -164,4 +166,5 @@ def _holder(transaction: Transaction, uuid: str, plan: str | None) -> str:
     found = transaction.read_unconverted(statement, given({"action_uuid": uuid, "plan_uuid": plan}))
     if not found:
         raise ActionNotFound(plan, uuid)
-    return str(found[0]["plan"])
+    holder: str = found[0]["plan"]
+    return holder

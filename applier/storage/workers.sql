@@ -162,8 +162,8 @@ SELECT number FROM actionplan_plan LIMIT 1
 SELECT state, count(*) AS number FROM actionplan_plan GROUP BY state
 
 -- IN_DOUBT
--- Nobody knows whether an action of the plan was done; somebody is to find out.
-doubtful = 1 AND state IN ('FAILED', 'CANCELLED', 'ONGOING') AND EXISTS (
+-- Nobody knows whether an action of the plan was done.
+doubtful = 1 AND state IN ('FAILED', 'CANCELLED', 'PAUSED', 'ONGOING', 'CANCELLING', 'PENDING') AND EXISTS (
     SELECT s.uuid FROM actionplan_action_state AS s
     WHERE s.plan = actionplan_plan.uuid AND s.state = 'UNKNOWN')
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from sample_plans import MADE, new_plan
@@ -12,7 +13,7 @@ from sample_plans import MADE, new_plan
 from applier.storage.sql_store import SqlStore
 from applier.store import Service
 from applier.store.entries import DeadEvent, Heartbeat, Outbox, StoreFigures
-from planner.plan.states import PlanState
+from planner.plan.states import ActionState, PlanState
 from store_checks.running_plans import LATER, ME, NOW, claimed, starts, succeeds
 
 
@@ -31,6 +32,22 @@ class FiguresChecks:
             claimants=(),
             services=(),
         )
+
+    def test_plans_are_in_doubt_whatever_their_state_until_they_are_removed(
+        self, store: SqlStore
+    ) -> None:
+        """Nobody may have looked yet, whether they ended, were paused or wait to go on."""
+        for state in PlanState:
+            plan = replace(new_plan("a", "b"), state=state)
+            doubtful = replace(plan.actions[0], state=ActionState.UNKNOWN)
+            store.save_plan(replace(plan, actions=(doubtful, plan.actions[1])))
+        never = {
+            PlanState.RECOMMENDED,
+            PlanState.SUCCEEDED,
+            PlanState.SUPERSEDED,
+            PlanState.DELETED,
+        }
+        assert store.figures().in_doubt == len(set(PlanState) - never)
 
     def test_plans_are_counted_by_state_and_actions_of_those_under_way(
         self, store: SqlStore

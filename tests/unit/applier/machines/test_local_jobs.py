@@ -556,6 +556,27 @@ def test_a_wrapper_that_is_slow_to_say_that_it_runs_is_followed(
     assert (tmp_path / "ran").read_text() == "ran\n"
 
 
+def test_who_cannot_begin_a_command_follows_the_wrapper_that_begins_it(place, tmp_path):
+    """An applier with another PATH takes over while the wrapper of the last one is starting."""
+    folder, gate = place / JOB.folder, tmp_path / "gate"
+    folder.mkdir(parents=True)
+    (folder / "out").touch()
+    slow = f"until [ -e {gate} ]; do sleep 0.05; done\n{job_scripts.WRAPPER}"
+    command = ["/bin/sh", "-c", slow, "job", str(folder), "", "/bin/sh", "-c", "echo ran"]
+    mark = {job_scripts.VARIABLE: JOB.mark, "PATH": os.environ["PATH"]}
+    wrapper = subprocess.Popen(command, env=mark, start_new_session=True)
+
+    class Stop(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            gate.touch()
+            return super().wait(timeout)
+
+    machine, printed = Local(Stop(), place, AttemptJobs(ATTEMPT, threading.Event())), []
+    ended = machine.run(["a-program-of-the-other-PATH"], output=printed.append)
+    wrapper.wait(PATIENCE_S)
+    assert (ended.code, "".join(printed)) == (0, "ran\n")
+
+
 #: Leaves a process, and prints its number.
 LEAVES = "sleep 1000 >/dev/null 2>&1 & echo $!"
 
