@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 #: The table with the version of these tables.
 VERSION_TABLE = "actionplan_alembic_version"
+_COMMENT = re.compile(r"^ *--.*\n", re.MULTILINE)
 #: The statements that make the tables, with words in braces for what databases do not share.
-TEXT = re.sub(
-    r"^ *--.*\n", "", Path(__file__).with_name("schema.sql").read_text("utf-8"), flags=re.MULTILINE
-)
+TEXT = re.sub(_COMMENT, "", Path(__file__).with_name("schema.sql").read_text("utf-8"))
 _KINDS = {
     **dict.fromkeys(("{counter}", "{count}", "INTEGER"), "integer"),
     "DOUBLE": "double",
@@ -89,7 +88,7 @@ class Dialect(NamedTuple):
         """Return the statements of a text in the form of ``schema.sql``."""
         for word, spelt in self.types.items():
             text = text.replace(f"{{{word}}}", spelt)
-        made = [one.strip() for one in text.split(";") if one.strip()]
+        made = [one.strip() for one in re.sub(_COMMENT, "", text).split(";") if one.strip()]
         options = f" {self.table_options}"
         return [f"{one}{options}" if one.startswith("CREATE TABLE") else one for one in made]
 

@@ -46,6 +46,7 @@ def test_what_would_end_too_late_does_not_start():
     clock, (action, _) = Clock(1.5), PLAN.actions
     assert not clock.holding(30 * 60).holds(action, begins=True)
     assert clock.holding(30 * 60 + 1).holds(action, begins=True)
+    assert clock.holding(1e12).holds(action, begins=True)
     clock.now -= timedelta(hours=1)
     assert clock.holding(0).holds(action, begins=True)
 
