@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from environments import Environment
-from scratch_database import run
+from scratch_database import database_for_tests, run
 from watcher_lab import PROGRAMS
 
 pytestmark = [pytest.mark.slow, pytest.mark.server, pytest.mark.xdist_group("beside")]
@@ -34,14 +34,13 @@ def adding(
     )
 
 
-@pytest.mark.parametrize("url", ["mysql_url", "postgresql_url"])
+@pytest.mark.parametrize("kind", ["mysql", "postgresql"])
 def test_two_processes_that_add_the_tables_at_once_add_them_once(
-    watcher_environment: Environment, request: pytest.FixtureRequest, tmp_path: Path, url: str
+    watcher_environment: Environment, tmp_path: Path, kind: str
 ) -> None:
-    database = sa.make_url(request.getfixturevalue(url))
-    with ExitStack() as stack:
+    with database_for_tests(kind) as url, ExitStack() as stack:
         both = [
-            stack.enter_context(adding(watcher_environment, tmp_path / name, database))
+            stack.enter_context(adding(watcher_environment, tmp_path / name, sa.make_url(url)))
             for name in ("one", "two")
         ]
         for process in both:
@@ -52,7 +51,6 @@ def test_two_processes_that_add_the_tables_at_once_add_them_once(
             process.stdin.write("\n")
             process.stdin.flush()
         said = [process.communicate()[1] for process in both]
-    assert [process.returncode for process in both] == [0, 0], said
-    url = database.render_as_string(hide_password=False)
-    for table in ("actionplan_watcher_run", "actionplan_watcher_attempt"):
-        assert run(url, f"SELECT count(*) FROM {table}") == [0]
+        assert [process.returncode for process in both] == [0, 0], said
+        for table in ("actionplan_watcher_run", "actionplan_watcher_attempt"):
+            assert run(url, f"SELECT count(*) FROM {table}") == [0]
