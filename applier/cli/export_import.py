@@ -89,7 +89,7 @@ class DurationExport(Verb):
     At most the latest 500 of each action type; imported ones are left out.
     """
 
-    EXAMPLES = ("duration export --out measured_durations.json", "duration export -f yaml")
+    EXAMPLES = ("duration export --out durations.json", "duration export -f yaml")
     ARGUMENTS = (
         argument("-f --format", "default: json", choices=["json", "yaml"], default="json"),
         argument("--out FILE", "write them to a file"),
@@ -109,7 +109,7 @@ class DurationImport(Verb):
     count after those that were measured here. The history records who imported them.
     """
 
-    EXAMPLES = ("duration import measured_durations.json",)
+    EXAMPLES = ("duration import durations.json",)
     ARGUMENTS = (argument("FILE", "what 'duration export' wrote ('-': standard input)"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,10 +21,8 @@ FAILS = {"action_type": "shell", "input_parameters": {"argv": ["sh", "-c", "echo
 HOSTS = 24
 
 
-@pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """Return a command line with a plan that has ended, of so many hosts; the third one failed."""
-    folder = tmp_path_factory.mktemp("ended")
+def with_document(folder: Path) -> CommandLine:
+    """Return a command line with a document of so many hosts, of which the third one fails."""
     site = configured(CommandLine(folder, folder / "cache"), port=0, requests_per_second=10**6)
     actions = [
         {
@@ -35,24 +34,51 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
         for task in ("drain", "reboot", "enable")
     ]
     site.document("fleet.yaml", *actions, name="fleet")
+    return site
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """Return a command line with a plan that has ended."""
+    site = with_document(tmp_path_factory.mktemp("ended"))
     assert site("apply", "fleet.yaml", "--yes").code == 3
     return site
 
 
-@pytest.fixture(params=["report", "page"])
-def shown(request: pytest.FixtureRequest, ended: CommandLine, browser: Any) -> Iterator[Any]:
-    """Open the report, or the live page, of the plan; return the browser."""
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """Return a command line with a plan that has not run: its times are those expected."""
+    site = with_document(tmp_path_factory.mktemp("planned"))
+    site.good("create", "fleet.yaml")
+    return site
+
+
+@contextmanager
+def opened(kind: str, site: CommandLine, browser: Any) -> Iterator[Any]:
+    """Open the report, or the live page, of a plan; yield the browser."""
     look(browser, "light", 1000)
     with ExitStack() as stack:
-        if request.param == "report":
-            ended.good("report", "last", "-o", "report.html")
-            browser.get(f"file://{ended.folder}/report.html")
+        if kind == "report":
+            site.good("report", "last", "-o", "report.html")
+            browser.get(f"file://{site.folder}/report.html")
         else:
-            api = stack.enter_context(api_process(ended))
-            browser.get(f"{api.url}/plans/{ended.plan().uuid}")
+            api = stack.enter_context(api_process(site))
+            browser.get(f"{api.url}/plans/{site.plan().uuid}")
             wait_until(lambda: browser.find_element("id", "connection").text == "live")
         yield browser
         assert complaints(browser) == []
+
+
+@pytest.fixture(params=["report", "page"])
+def shown(request: pytest.FixtureRequest, ended: CommandLine, browser: Any) -> Iterator[Any]:
+    with opened(request.param, ended, browser):
+        yield browser
+
+
+@pytest.fixture(params=["report", "page"])
+def expected(request: pytest.FixtureRequest, planned: CommandLine, browser: Any) -> Iterator[Any]:
+    with opened(request.param, planned, browser):
+        yield browser
 
 
 def found(browser: Any, selector: str) -> Any:
@@ -139,19 +165,19 @@ def test_a_click_on_an_action_opens_its_row_even_if_the_filter_hides_it(shown):
         shown.execute_script("arguments[0].open = false", row.find_element("tag name", "details"))
 
 
-def test_folded_lanes_are_opened_by_a_click_and_by_keyboard(shown):
-    assert " alike (" in found(shown, "#timeline svg").get_attribute("textContent")
-    lanes = shown.find_element("css selector", "#timeline details")
+def test_folded_lanes_are_opened_by_a_click_and_by_keyboard(expected):
+    assert " alike (" in found(expected, "#timeline svg").get_attribute("textContent")
+    lanes = expected.find_element("css selector", "#timeline details")
     names = "return [...arguments[0].querySelectorAll('.lane > title')].map(t => t.textContent)"
-    several = found(shown, "#timeline [data-r].several")
-    ActionChains(shown).move_to_element(several).click().perform()
+    several = found(expected, "#timeline [data-r].several")
+    ActionChains(expected).move_to_element(several).click().perform()
     wait_until(lambda: lanes.get_attribute("open"))
     every = [f"compute-{host:02}" for host in range(1, HOSTS + 1)]
-    assert sorted(shown.execute_script(names, lanes)) == every
+    assert sorted(expected.execute_script(names, lanes)) == every
     number = several.get_attribute("data-r")
     first = lanes.find_element("css selector", f"[data-r='{number}']")
-    wait_until(lambda: is_seen(shown, first))
-    assert not shown.find_elements("css selector", "#rows details[open]")
+    wait_until(lambda: is_seen(expected, first))
+    assert not expected.find_elements("css selector", "#rows details[open]")
     summary = lanes.find_element("tag name", "summary")
     summary.send_keys(Keys.ENTER)
     wait_until(lambda: not lanes.get_attribute("open"))
