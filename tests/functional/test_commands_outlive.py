@@ -19,7 +19,7 @@ from planner.plan.states import ActionState, PlanState
 #: Begins, says so, waits until it is let go, and ends with exit code 7, which is accepted.
 COMMAND = """\
 echo first; echo begin >> effects
-while [ -d . ] && [ ! -e go ]; do sleep 0.02; done
+while [ -d "$PWD" ] && [ ! -e go ]; do sleep 0.02; done
 echo end >> effects; echo last; exit 7
 """
 
@@ -179,7 +179,7 @@ COUNTED = """\
   - name: wait
     shell: |
       cd {{ playbook_dir }}; touch begun
-      while [ -d . ] && [ ! -e go ]; do sleep 0.02; done
+      while [ -d "$PWD" ] && [ ! -e go ]; do sleep 0.02; done
     run_once: true
   - name: after
     shell: echo after {{ inventory_hostname }} >> {{ playbook_dir }}/effects

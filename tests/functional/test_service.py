@@ -50,7 +50,7 @@ def wait_for_line(process: subprocess.Popen[str], text: str) -> None:
 
 def started(actionplan: CommandLine) -> None:
     """Start a plan whose first action waits for a file ``go``, and whose second one follows."""
-    waits = "echo a >> effects; while [ -d . ] && [ ! -e go ]; do sleep 0.05; done"
+    waits = 'echo a >> effects; while [ -d "$PWD" ] && [ ! -e go ]; do sleep 0.05; done'
     actions = [
         {
             "name": name,
