@@ -20,6 +20,14 @@ from oslo_policy import policy
 
 from applier.wording import one_line
 
+LOG = logging.getLogger(__name__)
+
+#: The maximum size of the body of a request, in bytes.
+MOST_BYTES = 16 * 1024 * 1024
+#: The WSGI variable with the body of a request that was not read yet, which has a method
+#: ``read_into``.
+BODY = "actionplan.body"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Caller:
@@ -126,18 +134,11 @@ class Policy:
 
 
 def _reader(conf: cfg.ConfigOpts) -> str:
-    """Return the check of the role that may only read, followed by ``or``; else an empty text."""
+    """Return how rules begin that let readers pass: ``role:reader or``, or an empty text."""
     role = conf.api.reader_role if conf.api.auth_strategy == "keystone" else "reader"
     return f"role:{role} or " if role else ""
 
 
-LOG = logging.getLogger(__name__)
-
-#: The maximum size of the body of a request, in bytes.
-MOST_BYTES = 16 * 1024 * 1024
-#: The WSGI variable with the body of a request that was not read yet, which has a method
-#: ``read_into``.
-BODY = "actionplan.body"
 #: The WSGI variable with the time at which a request began, if something was done before.
 BEGAN = "actionplan.began"
 #: How many characters of a path are logged.

@@ -280,10 +280,10 @@ class ActionSkip(ActionVerb):
 
 
 class ActionForceComplete(ActionVerb):
-    """Let the cloud end a running migration at once, by pausing the instance
+    """Let the cloud end a live migration that does not converge
 
-    For a live migration that does not converge. The action then ends as any other does. Not every
-    cloud can do it.
+    Nova pauses the instance until it has moved, or switches to post-copy where the host permits
+    that. The action then ends as any other does. Not every cloud can do it.
     """
 
     EXAMPLES = ("action force-complete last move-db-1",)

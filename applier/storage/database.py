@@ -319,7 +319,7 @@ def require_listed(transaction: Transaction, uuid: str) -> None:
 
 
 def require_claim(plan: Row) -> None:
-    """Raise UnreadableValue for the row of a plan with a claim that no process has made."""
+    """Raise UnreadableValue if the claim in the row of a plan is none that an applier writes."""
     if plan["claim"] is None:
         return
     if not is_process_id(plan["claimant_pid"]) or None in (

@@ -171,7 +171,7 @@ def require_links(plan: ActionPlan) -> None:
 
 @reading
 def refreshed(plan: ActionPlan, head: Row, states: Iterable[Row]) -> ActionPlan:
-    """Return a copy of a plan with the state of its row and the states of its actions' rows."""
+    """Return a copy of a plan with the states that are in its row and in those of its actions."""
     changes = {row["uuid"]: _state_of(row) for row in states}
     return replace(
         plan,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes the state of a plan or of an action once, even if the transaction is repeated.
+"""Changes the state of a plan or an action; a repeated transaction does not change it again.
 
 The unique name of a write (see :meth:`applier.storage.database.Database.named`) is stored in the
 plan's row in the same transaction, so that a repeated write is recognised.

@@ -133,7 +133,7 @@ class Draft:
         return set(reachable_pairs(range(len(before)), before.__getitem__, pairs))
 
     def _require_none(self, mistakes: Sequence[Mistake]) -> None:
-        """Raise InvalidInput for mistakes, whose positions become those in the document."""
+        """Raise InvalidInput if there are mistakes; they name places in the document."""
         if not mistakes:
             return
         at = {action.name: i for i, action in enumerate(self._solution.actions)}

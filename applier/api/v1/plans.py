@@ -49,7 +49,7 @@ _INTERNAL = (*requests.INTERNAL, "status_message")
 
 
 def _page(call: Call, *, whole: bool) -> dict[str, Any]:
-    """Return a page of plans; without ``whole``, only the fields of a short list."""
+    """Return a page of plans, each with all its fields if ``whole``, else with few of them."""
     given = requests.arguments(call.request, ("audit_uuid", "strategy"))
     page = requests.page_of(given, KEYS)
     audit = given.get("audit_uuid")
